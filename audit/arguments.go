@@ -25,15 +25,15 @@ type Arguments uint8
 const (
 	// Redacted records the arguments without secrets. A value is hidden if the tool's schema
 	// marks it (format "password", writeOnly, a title that says so, x-sensitive or x-secret),
-	// if its name says secret, if the schema does not have its name and that is the name of a
-	// secret with a mistake in it (pasword), or if it looks like a credential. Of a tool whose
-	// schema is not known, only the names of arguments are recorded.
+	// if its name is that of a secret, if its name is not in the schema and looks like a
+	// misspelt name of a secret (pasword), or if it looks like a credential. If the tool's
+	// schema is unknown, only the names of arguments are recorded.
 	Redacted Arguments = iota
 
 	// Hashed records the HMAC-SHA-256 of the arguments, which [Log.HashArguments]
-	// computes for a comparison. It needs a Log with a key: amounts, names, dates and
-	// numbers of cards are few enough to try them all, and with a plain hash each
-	// guess could be checked against the log.
+	// computes for a comparison. It needs a Log with a key: there are few enough amounts,
+	// names, dates and card numbers to try them all, and a hash without a key would confirm
+	// each guess.
 	Hashed
 
 	// Omitted records nothing.
@@ -62,8 +62,8 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 		} else {
 			args = secrets.None.Without(args)
 		}
-		clean := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
-		if rec.Arguments, err = appendValue(make([]byte, 0, len(raw)+32), clean); err != nil || len(rec.Arguments) > 2*maxArguments {
+		redacted := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
+		if rec.Arguments, err = appendValue(make([]byte, 0, len(raw)+32), redacted); err != nil || len(rec.Arguments) > 2*maxArguments {
 			rec.Arguments, rec.ArgumentsBytes = nil, len(raw)
 			return
 		}
@@ -85,11 +85,10 @@ func decode(raw []byte) (v any, err error) {
 	return v, nil
 }
 
-// HashArguments returns what a record of [Hashed] arguments has as their hash, so that an
-// auditor can find the calls with given arguments. It is the HMAC-SHA-256, under a key
-// that is derived from the Log's, of the canonical JSON (RFC 8785, but numbers keep all
-// their digits), so that blanks, the order of names and the notation of numbers do not matter. It is "" for a Log without a
-// key.
+// HashArguments returns the hash that a record has for [Hashed] arguments, so that an auditor can
+// find the calls with given arguments. It is the HMAC-SHA-256, under a key that is derived from the
+// Log's, of the canonical JSON (RFC 8785, but numbers keep all their digits), so that blanks, the
+// order of names and the notation of numbers do not matter. It returns "" if the Log has no key.
 func (l *Log) HashArguments(raw json.RawMessage) string {
 	if l.key == nil {
 		return ""

@@ -70,7 +70,8 @@ func recorded(t testing.TB, o audit.Options, schema, arguments string) audit.Rec
 	return k.records(t)[0]
 }
 
-// TestArgumentsAreRedacted: a secret is known by the schema, by its name or by its look.
+// TestArgumentsAreRedacted: a secret is recognized by the schema, by its name or by its
+// look.
 func TestArgumentsAreRedacted(t *testing.T) {
 	const c, hidden = harness.Canary, `[redacted]`
 	for name, tc := range map[string]struct{ schema, arguments, want string }{
@@ -121,14 +122,14 @@ func TestArgumentsAreRedacted(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreBounded, and what stands in them looks like no record and hides nothing.
-// TestMisspeltSecretsAreHidden: a name that the schema does not have, but for one mistake that of a secret.
+// TestMisspeltSecretsAreHidden: a name that is not in the schema and is that of a secret with one mistake.
 func TestMisspeltSecretsAreHidden(t *testing.T) {
 	const schema = `{"type":"object","properties":{"passport":{"type":"string"},"nested":{"type":"object","properties":{"pasword_kind":{"type":"string"}}}}}`
 	r := recorded(t, audit.Options{}, schema, `{"pasword":"`+harness.Canary+`","passport":"D1","nested":{"api_kye":"`+harness.Canary+`","pasword_kind":"long","secert":true},"note":"x"}`)
 	require.JSONEq(t, `{"pasword":"[redacted]","passport":"D1","nested":{"api_kye":"[redacted]","pasword_kind":"long","secert":true},"note":"x"}`, string(r.Arguments))
 }
 
+// TestArgumentsAreBounded, and no text in them looks like a record or hides something.
 func TestArgumentsAreBounded(t *testing.T) {
 	const schema = `{"type":"object"}`
 	got := recorded(t, audit.Options{}, schema, `{"a":"`+strings.Repeat("x", 20_000)+`"}`)

@@ -12,20 +12,20 @@
 // such as that of a tool that is not annotated as read-only, is two: "begin" is on disk
 // before the handler runs, and "end" says how the call ended. The answer goes out when they
 // are on disk; [FileOptions.Sync] can have calls wait for less. A begin without an end is a call
-// of which nobody knows whether it took effect. Records look like this, each on one line:
+// that may have taken effect. Records look like this, each on one line:
 //
 //	{"seq":2,"time":"2026-07-28T12:00:00Z","event":"begin","method":"tools/call","target":"pay","owner":"user:ada",
 //	"arguments":{"amount":20,"card":"[redacted]"},"reference":"0198c7f2-...","prev":"5f0c...","hash":"e7d1..."}
 //	{"seq":3,"time":"2026-07-28T12:00:01Z","event":"end","method":"tools/call","target":"pay","owner":"user:ada",
 //	"outcome":"ok","effect":"committed","reference":"0198c7f2-...","begin":2,"duration_ms":812.4,"prev":"e7d1...","hash":"93ab..."}
 //
-// What a tool is, and which of its arguments are secrets, is what the server listed to the
-// caller within the last second.
+// What a tool may change, and which of its arguments are secrets, is read from the list of
+// tools that the server gave to the caller within the last second.
 //
-// Recorded are calls of tools, reads of resources, prompts, subscriptions and methods of
-// the program's own. Lists, completions, pings, handshakes, notifications and look-ups of
-// mcpchain itself are not; a tool that a middleware of yours calls as a look-up is. Neither results nor the texts of errors are recorded: the
-// reference leads to the log of package correlate.
+// Recorded are calls of tools, reads of resources, prompts, subscriptions and the program's own
+// methods. Lists, completions, pings, handshakes, notifications and internal lookups of mcpchain
+// are not recorded; a tool that your own middleware calls as a lookup is. Neither results nor the
+// texts of errors are recorded: the reference leads to the log of package correlate.
 //
 // # What is found
 //
@@ -41,9 +41,9 @@
 // # When a record cannot be kept
 //
 // A call that may change something is refused, with the words that nothing was changed; a
-// call that only reads goes on. See [Options.GoOn]. How many records are missing is
-// a record of its own, of the event "lost", as soon as there can be one. The Logger is
-// told when it begins and when it is over.
+// call that only reads goes on. See [Options.GoOn]. A record of the event "lost" says how
+// many records are missing, as soon as it can be kept. The Logger gets a record when that
+// begins and when it is over.
 package audit
 
 import (
@@ -74,22 +74,23 @@ type Options struct {
 	Log *Log
 
 	// GoOn lets calls that may change something go on if they cannot be recorded. Without it
-	// they are refused, because a change that nobody can account for is what an audit is
-	// there to prevent, while a disk that is full should not take every look-up with it.
+	// they are refused, because an audit must prevent changes without a record. Calls that
+	// only read go on, so that a full disk does not stop them too.
 	GoOn bool
 
 	// Arguments says what is recorded of the arguments of a call. The zero value is
-	// [Redacted]. Of more than 16 KiB the record has the size only, unless they are [Hashed].
+	// [Redacted]. If they have more than 16 KiB, only their size is recorded, unless they are
+	// [Hashed].
 	Arguments Arguments
 
-	// Owner says who makes a call; "" means that it does not know. It may be called
-	// concurrently. Nil means the authenticated user as "user:" and a name, or else a
-	// hash of the session's ID, or else, where a call does not come by HTTP, a name of
-	// the connection.
+	// Owner returns the caller of a request, "" if it is unknown. It may be called
+	// concurrently. Nil means the authenticated user as "user:" and a name, or else a hash
+	// of the session's ID, or else, if the call does not come by HTTP, a name of the
+	// connection.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// Logger is told when records cannot be kept, and when they can be again. Nil means
-	// the logger of the call, or else [slog.Default].
+	// Logger gets a record when the log cannot keep records, and when it can again. Nil
+	// means the logger of the call, or else [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -120,7 +121,7 @@ type auditor struct {
 
 	owners  call.Owners
 	schemas secrets.Schemas
-	failing atomic.Bool // the Logger was told that records are missing
+	failing atomic.Bool // the Logger has the record that records cannot be kept
 }
 
 // recordedIn is the key under which a context has the Call that a Log records already.
@@ -135,7 +136,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	began := time.Now()
 	t := a.about(c, next)
 	rec := Record{
-		Event: eventCall, Method: clean(method), Target: clean(call.Target(req)), Owner: a.owner(ctx, req), Reference: c.ID(),
+		Event: eventCall, Method: safeName(method), Target: safeName(call.Target(req)), Owner: a.owner(ctx, req), Reference: c.ID(),
 	}
 	a.addArguments(&rec, req, t.tool)
 	if t.safety != failure.Reads {
@@ -161,7 +162,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	rec.Outcome, rec.DurationMS = c.Outcome(res, f), millis(time.Since(began))
 	switch {
 	case f != nil:
-		rec.Kind, rec.Effect = clean(string(f.Fault().Kind())), effectOf(c, f, t)
+		rec.Kind, rec.Effect = safeName(string(f.Fault().Kind())), effectOf(c, f, t)
 	case t.safety == failure.Reads:
 		rec.Effect = fault.EffectNone
 	case call.NeedsInput(res):
@@ -186,7 +187,7 @@ func recorded(method string) bool {
 
 // A target is what is called, as far as it is known before the call.
 type target struct {
-	tool     *mcp.Tool      // nil for what is no tool, and for one that is not known
+	tool     *mcp.Tool      // nil if the target is no tool, or an unknown one
 	unlisted bool           // the server does not list the tool
 	safety   failure.Safety // what the call may do
 }
@@ -226,7 +227,7 @@ func effectOf(c *call.Call, f *failure.Failure, t target) fault.Effect {
 	return fault.EffectUnknown
 }
 
-// keep keeps a record, and tells the Logger when that begins or ends to fail.
+// keep keeps a record, and writes to the Logger when that begins or ceases to fail.
 func (a *auditor) keep(c *call.Call, rec Record) (seq uint64, err error) {
 	rec.Time = time.Now().UTC()
 	seq, err = a.Log.append(rec)
@@ -249,16 +250,16 @@ var errNotMade = fault.New(fault.KindServiceUnavailable, "this call was not made
 
 const ownPrefix, sessionPrefix = "own:", "session:"
 
-// owner returns who makes a call. The ID of a session lets whoever has it act for its
-// owner, so a hash of it is recorded, by which two calls can still be compared.
+// owner returns the name of the caller. The ID of a session would let a reader of the log
+// act for its owner, so a hash of it is recorded, by which two calls can still be compared.
 func (a *auditor) owner(ctx context.Context, req mcp.Request) string {
 	name := a.owners.Of(ctx, req)
 	if id, ok := strings.CutPrefix(name, sessionPrefix); ok {
 		return sessionPrefix + hexOf(id)[:16]
 	}
 	name = strings.TrimPrefix(name, ownPrefix)
-	if shown := clean(name); shown != name {
-		return shown + " (" + hexOf(name)[:16] + ")" // so that it is not the name of somebody else
+	if shown := safeName(name); shown != name {
+		return shown + " (" + hexOf(name)[:16] + ")" // so that two names do not become the same
 	}
 	return name
 }
@@ -266,9 +267,9 @@ func (a *auditor) owner(ctx context.Context, req mcp.Request) string {
 // maxName is how much of a name is recorded, in bytes.
 const maxName = 256
 
-// clean makes a name from outside fit for a record: bounded, and without credentials, such
-// as those in a URI.
-func clean(name string) string {
+// safeName makes a name from outside fit for a record: bounded, and without credentials,
+// such as those in a URI.
+func safeName(name string) string {
 	return words.Clip(words.Line(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*maxName)], ""))), maxName)
 }
 

@@ -298,7 +298,8 @@ func TestWhatIsNotRecorded(t *testing.T) {
 	require.Equal(t, "begin tools/call absent\nend tools/call absent: protocol_error none (not_found)\n", told(k.records(t)))
 }
 
-// TestALoggerThatHangs, panics or ends its goroutine: the record that is missing is told to it, and no call waits for it.
+// TestALoggerThatHangs, panics or ends its goroutine: slog.Default gets the record in its
+// place, and no call waits for it.
 func TestALoggerThatHangs(t *testing.T) {
 	for name, do := range map[string]func(){
 		"hangs": func() { select {} }, "panics": func() { panic("the log") }, "exits": runtime.Goexit,

@@ -227,7 +227,7 @@ func TestCloseEndsTheSinkOnce(t *testing.T) {
 		synctest.Wait()
 		require.ErrorIs(t, add(l), errClosed)
 
-		// A sink that fails is ended all the same, and its error is told.
+		// A sink that fails is closed all the same, and Close returns its error.
 		k = &keeper{do: func() error { return errDisk }}
 		l = NewLog(k.keep, nil)
 		l.end = func() error { ended++; return errors.New("the end") }

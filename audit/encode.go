@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// maxBody is about as long as the JSON of a record without its arguments is, most times.
+// maxBody is about the usual length of a record's JSON without its arguments.
 const maxBody = 384
 
 var errArguments = errors.New("audit: the arguments of a record are no JSON")
 
-// appendRecord writes the JSON of a record without Seq, Prev and Hash, as encoding/json does: two
-// records a call are written without reflection.
+// appendRecord writes the JSON of a record without Seq, Prev and Hash, as encoding/json does, but
+// without reflection: a call writes two records.
 func appendRecord(to []byte, r *Record) (_ []byte, err error) {
 	to = append(to, `{"time":"`...)
 	if to, err = r.Time.AppendText(to); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// awkward are texts of which encoding/json escapes something, or replaces it.
+// awkward are texts in which encoding/json escapes or replaces something.
 var awkward = []string{
 	"", "a", "pay", `a"b`, `a\b`, "<b>", "a&b", "ö", "\u2028", "\u2029x", "\x00", "\n", "\x7f", "\xff", "a\xc3", "😀", "\ufffd", "~", " ", strings.Repeat("x", 300),
 }

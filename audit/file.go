@@ -41,19 +41,19 @@ const (
 
 	// SyncBegins has a call that may change something wait until its begin is on disk, and no call
 	// wait for its end. A crash, of the process or of the machine, may lose how the calls of the
-	// last second ended and what was only read in it. Nothing is changed of which there is no
-	// record: the begins stand alone.
+	// last second ended and what was only read in it. Every change has a record: its begin,
+	// perhaps without an end.
 	SyncBegins
 
 	// SyncLater has a call that may change something wait until its begin was written, but not until
 	// it is on disk, and no call wait for its end. A crash of the process may lose what SyncBegins may.
-	// A crash of the machine may lose every record of the last second, those of changes too.
+	// A crash of the machine may lose every record of the last second, also those of changes.
 	SyncLater
 )
 
 const (
 	defaultMaxBytes = 64 << 20
-	maxUnsynced     = 1 << 20 // bytes that were written and are not on disk
+	maxUnsynced     = 1 << 20 // bytes that were written but not synced
 )
 
 // Open returns a log in the files of a directory, which it makes if there is none. The
@@ -65,10 +65,10 @@ const (
 // the old ones, keep their head for [Verifier.From], then take them away.
 //
 // A crash in the middle of a write leaves a line without an end. With SyncAll it belongs to a
-// record that nobody was told is kept. Open moves it to a file of its own, beside the log, and
-// records how many bytes it had. If anything else is wrong with the last file, Open fails
-// and changes nothing. A crash of the machine can leave more than that line behind where a file
-// system writes the blocks of a file in any order, and several were not on disk.
+// record that was never acknowledged. Open moves it to a file of its own, beside the log, and
+// records how many bytes it had. If anything else is wrong with the last file, Open fails and
+// changes nothing. A crash of the machine can leave more damage than that line, if several
+// blocks were not on disk and the file system writes blocks in any order.
 //
 // One process at a time may open a directory. Where the system has flock, a second one
 // gets an error.
@@ -130,8 +130,8 @@ type files struct {
 	open   func(name string) (file, error)
 
 	name     string // of the file that is written, "" before there is one
-	size     int64  // of what is on disk
-	unsynced []byte // what was written behind it
+	size     int64  // of the part that is on disk
+	unsynced []byte // what was written after that part
 	f        file   // nil before the first write, and after one that failed
 }
 
@@ -151,7 +151,7 @@ func openFile(name string) (file, error) {
 	return f, nil
 }
 
-// resume finds the end of the log, and sets aside what a crash left behind it.
+// resume finds the end of the log, and sets aside what a crash left after it.
 func (s *files) resume(key []byte) (head Head, dropped int64, err error) {
 	names, err := Files(s.dir)
 	if err != nil {
@@ -186,8 +186,8 @@ func cannotContinue(name string, err error) error {
 	return fmt.Errorf("audit: %s cannot be continued; verify it with the right key, and move the directory away: %w", name, err)
 }
 
-// lastOf reads a file and returns its last record, the zero Head if it has none, where
-// that ends, and what stands behind it without an end of a line.
+// lastOf reads a file and returns its last record, the zero Head if it has none, the
+// position where that record ends, and the rest after it, a line without its end.
 func lastOf(key []byte, name string) (head Head, size int64, torn []byte, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -208,8 +208,8 @@ func lastOf(key []byte, name string) (head Head, size int64, torn []byte, err er
 	return head, size, torn, nil
 }
 
-// setAside copies what a crash left behind to a file beside the log. It is cut off by the
-// first write.
+// setAside copies what a crash left to a file beside the log. The first write cuts it off
+// the log.
 func (s *files) setAside(torn []byte) error {
 	to, err := os.CreateTemp(s.dir, "torn-*")
 	if err != nil {
@@ -222,11 +222,13 @@ func (s *files) setAside(torn []byte) error {
 	return nil
 }
 
-// write writes entries, and has them and all before them on disk if flush is true. It reports whether
-// they are. After a failure the next write begins anew where what is on disk ends: what a failed fsync
-// leaves in memory and on disk nobody knows. So what was not on disk is kept here until it is.
+// write writes entries. If flush is true, or when it decides so itself, it also syncs them and all
+// before them, and reports that. After a failure the next write begins again at the end of what is
+// on disk, because it is unknown what a failed fsync leaves in memory and on disk. For that, what
+// is not yet synced is kept here.
 func (s *files) write(entries []Entry, flush bool) (flushed bool, err error) {
-	// After a crash or a failure nobody knows what stands behind size, so that the file is cut before another one begins.
+	// After a crash or a failure it is unknown what follows size in the file, so the file is cut
+	// there before another one begins.
 	if s.name == "" || s.f != nil && s.size+int64(len(s.unsynced)) > s.max && len(entries) > 0 {
 		if err := s.append(nil, true); err != nil {
 			return false, err
@@ -243,7 +245,7 @@ func (s *files) write(entries []Entry, flush bool) (flushed bool, err error) {
 	return flush && err == nil, err
 }
 
-// append writes behind what was written.
+// append writes buf after what was written, and syncs the file if flush is true.
 func (s *files) append(buf []byte, flush bool) error {
 	if len(buf)+len(s.unsynced) == 0 {
 		return nil

@@ -351,7 +351,7 @@ func TestWhatIsNoCrashIsLeftAlone(t *testing.T) {
 	require.Error(t, err, "a file is no directory")
 }
 
-// faulty is a file whose methods fail when they are told to.
+// faulty is a file whose methods fail when the test wants it.
 type faulty struct {
 	file
 
@@ -558,7 +558,8 @@ func TestVerifiedWhileItIsWritten(t *testing.T) {
 	require.Greater(t, len(names), 2, "files were begun meanwhile")
 }
 
-// TestALineThatGetsItsEnd: a record of which the beginning is there is waited for, and not for ever.
+// TestALineThatGetsItsEnd: Dir waits for the rest of a record whose beginning is there, but not for
+// ever.
 func TestALineThatGetsItsEnd(t *testing.T) {
 	t.Cleanup(func() { patience = time.Second })
 	patience = time.Minute // which no busy machine takes for the rest of the line

@@ -35,13 +35,13 @@ type Entry struct {
 
 // LogOptions configure [NewLog]. The zero value is the recommended default.
 type LogOptions struct {
-	// Key makes the hashes HMACs, see the package. It has 16 bytes at least and comes from
-	// where the log's readers and writers cannot read it. Nil means plain hashes. Another
-	// key needs another log.
+	// Key makes the hashes HMACs, see the package. It has at least 16 bytes. Store it where
+	// the log's readers and writers cannot read it. Nil means plain hashes. Another key
+	// needs another log.
 	Key []byte
 
-	// After is where the chain goes on: the last [Log.Head] of this log. The zero Head is a
-	// new log.
+	// After is the last [Log.Head] of this log, behind which the chain goes on. The zero
+	// Head begins a new log.
 	After Head
 }
 
@@ -50,7 +50,7 @@ type LogOptions struct {
 // be called concurrently.
 type Log struct {
 	key   []byte
-	chain chain // of the one goroutine that runs write
+	chain chain // used only by the one goroutine that runs write
 	sync  Sync
 	sink  func(entries []Entry, flush bool) (flushed bool, err error)
 	end   func() error // closes the sink
@@ -58,22 +58,22 @@ type Log struct {
 	mu      sync.Mutex
 	queue   []*waiting
 	writing bool // a goroutine runs write
-	stuck   bool // somebody has waited in vain, and the sink has not returned yet
+	stuck   bool // a call gave up waiting, and the sink has not returned yet
 	closed  bool
 	failed  error  // of the last write
-	lost    uint64 // since the last record about that
+	lost    uint64 // records that could not be kept since the last "lost" record
 	head    Head   // of the last record that was written
 	kept    Head   // of the last one that is kept for good
 	armed   bool   // flush is going to be called
 	due     bool   // what was written is to be kept for good now
 }
 
-// A waiting record is one that is not kept yet.
+// waiting is a record that is not kept yet.
 type waiting struct {
 	rec   Record
 	body  []byte // the JSON of rec
 	seq   uint64
-	until need       // what is waited for
+	until need       // what the call waits for
 	done  chan error // nil if nobody waits
 }
 
@@ -86,8 +86,8 @@ const (
 	forGood
 )
 
-// needOf returns what a record is waited for. Those of a log that is opened or closed, and that records
-// are missing, always for good.
+// needOf returns what a call waits for with a record of this event. Records that a log was opened
+// or closed, or that records were lost, are always kept for good at once.
 func (s Sync) needOf(event string) need {
 	switch {
 	case s == SyncAll || event != eventCall && event != eventBegin && event != eventEnd:
@@ -108,8 +108,8 @@ const (
 	maxWaiting = 4096
 )
 
-// NewLog returns a log whose records a function keeps, such as [ToSlog]. It panics when
-// options make no sense. For files use [Open].
+// NewLog returns a log that gives its records to sink, such as the result of [ToSlog]. It
+// panics when options make no sense. For files use [Open].
 func NewLog(sink Sink, opts *LogOptions) *Log {
 	var o LogOptions
 	if opts != nil {
@@ -150,7 +150,7 @@ func (l *Log) Close() error {
 	if l.end != nil {
 		_, err := l.append(Record{Time: time.Now().UTC(), Event: eventClose})
 		if errors.Is(err, errClosed) || errors.Is(err, errStuck) || errors.Is(err, errTooLate) {
-			return err // who is stuck may still write
+			return err // the sink that is stuck may still write
 		}
 		return errors.Join(err, l.end())
 	}
@@ -179,8 +179,8 @@ func newWaiting(r Record, until need) (*waiting, error) {
 	return w, nil
 }
 
-// append keeps a record. It returns when what the log's Sync says has been done, with the number of
-// the record. If that is nothing, it returns no number, and the error of the last write.
+// append hands a record to the sink. It waits for what the log's Sync says and returns the number
+// of the record. If there is nothing to wait for, it returns 0 and the error of the last write.
 func (l *Log) append(r Record) (seq uint64, err error) {
 	w, err := newWaiting(r, l.sync.needOf(r.Event))
 	if err == nil {
@@ -202,7 +202,8 @@ func (l *Log) append(r Record) (seq uint64, err error) {
 	return w.seq, nil
 }
 
-// enqueue lets a record wait for the sink. That of the end is the last one.
+// enqueue adds a record to those that wait for the sink. After the record of the event
+// "close" it refuses all others.
 func (l *Log) enqueue(w *waiting) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +222,7 @@ func (l *Log) enqueue(w *waiting) (err error) {
 		return err
 	}
 	if w.done == nil && len(l.queue) >= maxWaiting/2 {
-		w.done = make(chan error, 1) // the sink is too slow for those who do not wait
+		w.done = make(chan error, 1) // the sink is too slow: calls that would not wait wait as well
 	}
 	l.queue = append(l.queue, w)
 	l.wake()
@@ -231,7 +232,7 @@ func (l *Log) enqueue(w *waiting) (err error) {
 	return nil
 }
 
-// wake has a goroutine write.
+// wake starts the goroutine that writes, unless it runs.
 func (l *Log) wake() {
 	if !l.writing {
 		l.writing = true
@@ -239,7 +240,7 @@ func (l *Log) wake() {
 	}
 }
 
-// flush has what was written kept for good.
+// flush makes the sink keep for good what was written.
 func (l *Log) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,7 +251,7 @@ func (l *Log) flush() {
 	}
 }
 
-// giveUp is for who has waited in vain.
+// giveUp ends the wait for a record that was not kept in time.
 func (l *Log) giveUp(w *waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,7 +264,7 @@ func (l *Log) giveUp(w *waiting) error {
 	if i := slices.Index(l.queue, w); i >= 0 {
 		l.queue = slices.Delete(l.queue, i, i+1)
 		l.lost++
-	} // else the sink has it, and may keep it yet
+	} // otherwise the sink has it, and may still keep it
 	return errTooLate
 }
 
@@ -315,8 +316,8 @@ func (l *Log) writeSome() bool {
 	return true
 }
 
-// written tells those who wait what became of their records, of which the first ones are kept, for good
-// if the sink has flushed. What it has not is flushed in a while.
+// written ends the waits for a batch, of which the first kept records were written, for good if
+// flushed is true. If not, a flush follows after flushAfter.
 func (l *Log) written(batch []*waiting, kept int, flushed bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -348,7 +349,7 @@ func (l *Log) written(batch []*waiting, kept int, flushed bool, err error) {
 	}
 }
 
-// A partError is that of a sink that has kept some of the records for good.
+// A partError is the error of a sink that has kept only the first records, for good.
 type partError struct {
 	kept int
 	err  error

@@ -74,7 +74,7 @@ func one(t testing.TB, s *server, o audit.Options, arguments string) []audit.Rec
 	return k.records(t)
 }
 
-// TestEffects: what a failure says of the effect is recorded, and what nobody knows is not guessed.
+// TestEffects: the effect that a failure states is recorded, and an unknown one is not guessed.
 func TestEffects(t *testing.T) {
 	unknownTool := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "t"`}
 	returns := func(err error) func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -272,7 +272,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestTheLoggerOfTheCall is told what is missing, unless there is one for it.
+// TestTheLoggerOfTheCall gets the record that records are missing, unless Options.Logger is
+// set.
 func TestTheLoggerOfTheCall(t *testing.T) {
 	defer func(old *slog.Logger) { slog.SetDefault(old) }(slog.Default())
 	for _, own := range []bool{false, true} {

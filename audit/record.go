@@ -30,18 +30,18 @@ type Record struct {
 	Time time.Time `json:"time"`          // when the event took place, UTC
 
 	// Event is "call" for a call that cannot change anything, with its end; "begin" for one
-	// that may, before its handler runs, and "end" for its end; "lost" where records before
-	// this one could not be kept; "open" and "close" of a log in files: an open without a
+	// that may, before its handler runs, and "end" for its end; "lost" if records before
+	// this one could not be kept; "open" and "close" for a log in files: an open without a
 	// close before it follows a crash.
 	Event string `json:"event"`
 
 	Method string `json:"method,omitempty"` // such as tools/call
 	Target string `json:"target,omitempty"` // the tool, the prompt or the URI of the resource
-	Owner  string `json:"owner,omitempty"`  // who called, see [Options.Owner]; absent if nobody knows
+	Owner  string `json:"owner,omitempty"`  // the caller, see [Options.Owner]; absent if unknown
 
 	Arguments      json.RawMessage `json:"arguments,omitempty"`       // without secrets
 	ArgumentsHash  string          `json:"arguments_hash,omitempty"`  // see [Hashed]
-	ArgumentsBytes int             `json:"arguments_bytes,omitempty"` // of arguments that are too large to be recorded
+	ArgumentsBytes int             `json:"arguments_bytes,omitempty"` // the size of arguments that are not recorded themselves
 
 	Outcome    string       `json:"outcome,omitempty"`     // how the call ended, as in the log of package correlate
 	Kind       string       `json:"kind,omitempty"`        // of the failure: a fault.Kind
@@ -57,8 +57,8 @@ type Record struct {
 	Hash string `json:"hash,omitempty"` // of the line up to this member
 }
 
-// A Head is the place in a log up to which it is known: the last record of it, or a
-// record at which somebody has looked. The zero Head is the beginning.
+// A Head names a place in a log: a record by its number and hash, such as the last one. The
+// zero Head is the beginning.
 type Head struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
@@ -90,7 +90,7 @@ func newChain(key []byte) chain {
 	return chain{hmac.New(sha256.New, derived(key, "chain")), new([sha256.Size + hashLen]byte)}
 }
 
-// derived returns the key for one purpose, so that what is computed for one says nothing
+// derived returns the key for one purpose, so that a hash for one purpose reveals nothing
 // about another.
 func derived(key []byte, purpose string) []byte {
 	mac := hmac.New(sha256.New, key)
@@ -98,7 +98,7 @@ func derived(key []byte, purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-// sum returns the hash of a text, which is valid until the next one.
+// sum returns the hash of a text. The result is valid until the next call.
 func (c chain) sum(text []byte) []byte {
 	c.hash.Reset()
 	c.hash.Write(text)
@@ -146,8 +146,9 @@ const (
 	notTheFirst = "the log does not begin here: give Verifier.From"
 )
 
-// open returns the head that a line makes, and an empty string if it follows head. Of a
-// record that is whole in itself, valid is true whatever it follows.
+// open returns the head of the record in a line, and why the record does not follow head,
+// empty if it does. valid reports whether the record is intact in itself, whatever it
+// follows.
 func (c chain) open(head Head, line []byte) (_ Head, valid bool, reason string) {
 	const tail = len(prevMember) + hashLen + len(hashMember) + hashLen + len(lineEnd)
 	digits, ok := bytes.CutPrefix(line, []byte(seqMember))

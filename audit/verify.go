@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// What is wrong with a log. A [BreakError] is one of them.
+// The ways in which a log can be wrong. A [BreakError] wraps one of them.
 var (
 	// ErrBroken means that a record was changed, removed, inserted, doubled or moved.
 	ErrBroken = errors.New("audit: the chain is broken")
 
-	// ErrTorn means that the last line has no end. A crash leaves that behind, and then the
-	// record was not acknowledged; so does somebody who has cut the log. [Verifier.Heads]
-	// tells them apart.
+	// ErrTorn means that the last line has no end. A crash leaves such a line, and then the
+	// record was not acknowledged; so does a person who cuts the log. With [Verifier.Heads]
+	// you can tell the two apart.
 	ErrTorn = errors.New("audit: the last line is not whole")
 
 	// ErrCut means that the log ends before one of [Verifier.Heads].
@@ -55,22 +55,22 @@ func Verify(logs ...io.Reader) (Head, error) { return Verifier{}.Verify(logs...)
 // A Verifier verifies logs. The zero value is ready for use; methods may be called
 // concurrently.
 type Verifier struct {
-	// Key is the key of the log, nil if it has none. A log cannot say itself that it has
-	// none.
+	// Key is the key of the log, nil if it has none. The log itself cannot show whether it
+	// has one.
 	Key []byte
 
 	// From is where the first reader begins, such as the head of older files that were
 	// verified and taken away. The zero Head is the beginning of the log.
 	From Head
 
-	// Heads were kept apart from the log: each of them has to be in it. Those before From
-	// are not looked at.
+	// Heads are heads that you kept apart from the log: each has to be in it. Those before
+	// From are not checked.
 	Heads []Head
 
-	first uint64 // above 1: the first record has this number, and what stands before it is not known
+	first uint64 // above 1: the number of the first record, whose predecessor is unknown
 }
 
-// Verify is [Verify] with what the Verifier knows.
+// Verify is [Verify] with the fields of the Verifier.
 func (v Verifier) Verify(logs ...io.Reader) (Head, error) {
 	head := v.From
 	for line, err := range v.lines(logs) {
@@ -83,13 +83,13 @@ func (v Verifier) Verify(logs ...io.Reader) (Head, error) {
 }
 
 // Dir verifies all files of a log that [Open] keeps in a directory, also while it is
-// written: a record of which only the beginning is there is given a second to get its end,
-// before it counts as [ErrTorn]. The log is verified as far as it goes when Dir comes to
-// its end.
+// written: if only the beginning of a record is there, Dir waits a second for its end
+// before it returns [ErrTorn]. The log is verified up to the last record that is there when
+// Dir reaches it.
 //
-// A write that fails is cut off again, so that a verification that runs at that moment may
-// read what is not there any more. What is found in a log that is written is a finding if it
-// is found again.
+// The log cuts off what a failed write left, so a verification at that moment may read what
+// is then removed. If Dir reports an error while the log is written, verify again: only an
+// error that is found again is real.
 func (v Verifier) Dir(dir string) (Head, error) {
 	names, err := Files(dir)
 	if err != nil {
@@ -105,7 +105,7 @@ func (v Verifier) Dir(dir string) (Head, error) {
 	}
 	files[len(files)-1].patience = patience
 	defer func() {
-		for i := range files { // one of them, if the log is broken there
+		for i := range files { // at most one is still open, if the log is broken there
 			files[i].close()
 		}
 	}()
@@ -132,10 +132,10 @@ const maxLine = 1 << 20
 
 type verified struct {
 	head Head
-	text []byte // valid until the next one
+	text []byte // valid until the next line
 }
 
-// lines yields the lines of a log, each proven. The first error ends it.
+// lines yields the lines of a log, each verified. The first error ends it.
 func (v Verifier) lines(logs []io.Reader) iter.Seq2[verified, error] {
 	return func(yield func(verified, error) bool) {
 		w := walk{Verifier: v, chain: newChain(v.Key), head: v.From, heads: map[uint64]string{}}
@@ -224,8 +224,8 @@ const noEnd = "there is no end of the line"
 
 var errTooLong = errors.New("audit: the line is too long")
 
-// readLine returns the next line without its end. It returns io.EOF with what stands
-// behind the last end of a line.
+// readLine returns the next line without its line break. With io.EOF it returns the rest
+// after the last line break.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	line, err = r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -245,10 +245,11 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	return line, err
 }
 
-// patience is how long the end of a line is waited for. Tests that leave many without one wait less.
+// patience is how long Dir waits for the end of a line. It is a variable because tests with many
+// such lines wait less.
 var patience = time.Second
 
-// lookFor is how often it is looked for.
+// lookFor is the time between two looks for it.
 const lookFor = 5 * time.Millisecond
 
 // lazyFile opens its file when it is first read, and closes it at its end.
@@ -257,7 +258,7 @@ type lazyFile struct {
 	f    *os.File
 
 	patience time.Duration // how long it waits for the end of a line that is not there
-	begun    bool          // a line has no end yet
+	begun    bool          // the last line that was read has no end yet
 }
 
 func (l *lazyFile) Read(p []byte) (n int, err error) {

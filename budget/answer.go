@@ -17,7 +17,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// LeftOut says what of one list or text an answer does not show.
+// LeftOut says how much of one list or text an answer does not show.
 type LeftOut struct {
 	Path   string `json:"path,omitempty"`   // where it stands, such as "results"; empty for the whole answer
 	Unit   string `json:"unit"`             // "items", "bytes" or "blocks"
@@ -26,25 +26,27 @@ type LeftOut struct {
 	Cursor string `json:"cursor,omitempty"` // for read_more; empty if the rest cannot be fetched
 }
 
-// An answer is one that is too large.
+// An answer is a result that is too large.
 type answer struct {
 	*budget
 	size  int // tokens
 	owner string
 	more  bool // the caller can fetch what is left out
 	res   *mcp.CallToolResult
-	raw   json.RawMessage // its structured content, which is encoded once
+	raw   json.RawMessage // its structured content, encoded only once
 
-	tokens, bytes int // that it has
+	tokens, bytes int // of res
 }
 
-// How many bytes of one answer are checked against a schema: so many times its own, and more.
+// How many bytes in all are checked against a schema for one answer: checked times the bytes
+// of its value, plus freely.
 const (
 	checked = 16
 	freely  = 8 << 20
 )
 
-// bounded is allows until that was asked about so many bytes. Then it says no.
+// bounded returns allows with a limit: after left bytes have been checked, it returns
+// false.
 func bounded(left int, allows func([]byte) bool) func([]byte) bool {
 	return func(raw []byte) bool {
 		left -= len(raw)
@@ -69,10 +71,10 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 		if value == nil {
 			out, cuts = x.cutBlocks(bound)
 		} else if out, cuts = x.cutJSON(value, at, bound, valid); out == nil {
-			return 0, 0 // and never will it fit
+			return 0, 0 // it never will fit
 		}
 		x.kept.judge(x.owner, cuts)
-		x.tell(out, cuts)
+		x.note(out, cuts)
 		raw := x.raw
 		if value != nil && at < 0 {
 			raw = jsonOf(out.StructuredContent)
@@ -97,8 +99,9 @@ func (x *answer) room() int {
 	return max(x.size, int(float64(x.bytes)*float64(x.size)/float64(x.tokens)))
 }
 
-// value returns the JSON value that the answer is: its structured content, where that
-// is too large, or a text that is JSON, and which block it is.
+// value returns the JSON value that the answer consists of: its structured content, with
+// block -1, if that is too large, or a text that is JSON and has at least half of the
+// bytes, with the block that it is. It returns nil if there is neither.
 func (x *answer) value() (value *node, block int) {
 	if x.raw != nil {
 		if tokens, _ := x.measureParts(nil, x.raw, x.size-x.size/4); tokens <= x.size-x.size/4 {
@@ -121,7 +124,7 @@ func (x *answer) value() (value *node, block int) {
 	return nil, 0
 }
 
-// parse returns the node of a JSON value, nil for what is none.
+// parse returns the node of a JSON value, or nil if raw is not JSON.
 func parse(raw []byte) *node {
 	if raw = compact(raw); raw == nil {
 		return nil
@@ -129,8 +132,8 @@ func parse(raw []byte) *node {
 	return newNode(raw)
 }
 
-// cutJSON returns the answer with a value of at most so many bytes, what is said of it
-// included, or nil.
+// cutJSON returns the answer with its value cut so that the whole has about target bytes,
+// notes included, or nil if the value cannot be cut so far.
 func (x *answer) cutJSON(value *node, at, target int, valid func([]byte) bool) (*mcp.CallToolResult, []*entry) {
 	var others []mcp.Content
 	for i, block := range x.res.Content {
@@ -198,8 +201,9 @@ func (x *answer) entry(path, unit string, shown, total int) *entry {
 
 const maxPath = 100 // bytes
 
-// clean makes a path, which has names that a tool made, fit for a line.
-func clean(path string) string {
+// forLine makes a path or name from outside fit for one line of text: printable, and
+// bounded.
+func forLine(path string) string {
 	path = strings.Map(safe.Rune, path)
 	if len(path) > maxPath {
 		path = path[:sentence(path, maxPath)] + " ..."
@@ -207,9 +211,9 @@ func clean(path string) string {
 	return path
 }
 
-// tell says in an answer what is left out: in a text, in _meta, and in the structured
-// content nowhere, because schemas are strict.
-func (x *answer) tell(out *mcp.CallToolResult, cuts []*entry) {
+// note adds to an answer what is left out: in a text and in _meta, but not in the
+// structured content, because schemas are strict.
+func (x *answer) note(out *mcp.CallToolResult, cuts []*entry) {
 	if len(cuts) == 0 {
 		return
 	}

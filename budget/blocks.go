@@ -14,12 +14,12 @@ import (
 const (
 	bytesPerToken = 3
 	noteBytes     = 150 // left free for each line that says what was left out
-	minShown      = 80  // bytes of a text that stay at least
+	minShown      = 80  // a text keeps at least so many bytes
 	rounds        = 20  // see shrinking
 )
 
-// shrinking tries a bound in bytes, and a smaller one each time what was made with it has too
-// many tokens: the count of bytes promises only about how many it has.
+// shrinking calls try with a bound in bytes, and again with a smaller one as long as the
+// result has too many tokens: the number of bytes only approximates the number of tokens.
 func shrinking(bound, size int, try func(bound int) (tokens, bytes int)) {
 	for range rounds {
 		tokens, bytes := try(bound)
@@ -37,8 +37,9 @@ func (b *budget) fits(res *mcp.CallToolResult, size int) bool {
 	return tokens <= size
 }
 
-// measure returns how many tokens an answer has, or how many bytes if these are enough, and its
-// bytes. Clients show the text or the structured content, so that the larger one counts.
+// measure returns how many tokens an answer has, and how many bytes. If it has at most enough
+// bytes, it returns these as its tokens, without counting. Clients show the text or the
+// structured content, so the larger of the two counts.
 func (b *budget) measure(res *mcp.CallToolResult, enough int) (tokens, bytes int) {
 	return b.measureParts(res.Content, jsonOf(res.StructuredContent), enough)
 }
@@ -58,7 +59,7 @@ func (b *budget) measureParts(content []mcp.Content, structured json.RawMessage,
 
 func estimate(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// count asks the user's own function, which must not fail the call.
+// count calls the user's own function, whose panic must not fail the call.
 func (b *budget) count(text string) int {
 	n := 0
 	if b.Count != nil && text != "" {
@@ -69,8 +70,8 @@ func (b *budget) count(text string) int {
 	return estimate(len(text))
 }
 
-// jsonOf returns structured content as it is sent, nil for none. What cannot be sent is
-// none, which recover says.
+// jsonOf returns structured content as it is sent, or nil if there is none. Content that
+// cannot be encoded counts as none; package recover reports it.
 func jsonOf(structured any) json.RawMessage {
 	switch v := structured.(type) {
 	case nil:
@@ -120,8 +121,8 @@ func blockBytes(block mcp.Content) int {
 
 func contentsBytes(c *mcp.ResourceContents) int { return len(c.Text) + len(c.Blob)*4/3 + len(c.URI) }
 
-// textOf returns the text of a block that can be cut, and what makes a copy of the block
-// with a part of it; nil for other blocks.
+// textOf returns the text of a block that can be cut, and a function that copies the block
+// with a part of that text; nil for other blocks.
 func textOf(block mcp.Content) (text string, with func(part string) mcp.Content) {
 	switch c := block.(type) {
 	case *mcp.TextContent:
@@ -144,11 +145,11 @@ func textOf(block mcp.Content) (text string, with func(part string) mcp.Content)
 	return "", nil
 }
 
-// A run is some blocks, of the first of which a part may be left out at its beginning. What it
-// is a part of is not copied for it.
+// A run is a sequence of blocks whose first block may lack its beginning. It shares the blocks
+// with the answer and copies none.
 type run struct {
 	blocks []mcp.Content
-	off    int // bytes of the text of the first that are left out
+	off    int // how many bytes the text of the first block lacks
 }
 
 func (r run) empty() bool { return len(r.blocks) == 0 }
@@ -170,7 +171,7 @@ func (r run) split(room int) (head []mcp.Content, rest run) {
 		block := r.at(i)
 		size := blockBytes(block)
 		text, with := textOf(block)
-		_, plain := block.(*mcp.TextContent)
+		_, isText := block.(*mcp.TextContent)
 		if rest = (run{blocks: r.blocks[i:]}); i == 0 {
 			rest.off = r.off
 		}
@@ -179,7 +180,7 @@ func (r run) split(room int) (head []mcp.Content, rest run) {
 		case n > 0 && (room >= minShown || len(head) == 0):
 			rest.off += n
 			return append(head, with(text[:n])), rest
-		case !plain && size > whole:
+		case !isText && size > whole:
 			block = &mcp.TextContent{Text: fmt.Sprintf("[a block of %d bytes is too large to be shown]", size)}
 			if size = blockBytes(block); size <= room {
 				break
@@ -208,8 +209,8 @@ func sentence(text string, most int) int {
 	return most
 }
 
-// characters returns the end of the whole characters in text[from:to], and to if there is none. It
-// looks no further back than a character is long.
+// characters returns where the last whole character in text[from:to] ends, or to if there is none.
+// It looks no further back than a character is long.
 func characters(text string, from, to int) int {
 	if to >= len(text) {
 		return len(text)

@@ -1,6 +1,6 @@
-// Package budget bounds what an answer costs its reader. One that is too large for a
-// model's context is made to fit without breaking it: whole items are left out, what is
-// left out is said, and it can be fetched.
+// Package budget bounds what an answer costs its reader. It makes an answer that is too
+// large for a model's context fit without breaking it: it leaves out whole items, says what
+// it left out, and lets the caller fetch that.
 //
 //	server.AddReceivingMiddleware(budget.New(&budget.Options{Size: 10_000})) // tokens
 //
@@ -26,12 +26,12 @@
 //
 // # read_more
 //
-// New adds the tool read_more to the server. It gives what was left out, in pages that
-// keep the bound of the tool that was called. What it gives is kept in the memory of
-// this process, for a time, within a bound for each caller and one for all, and only for
-// the caller whose answer it was. A caller who holds more is told so, and when there is
-// room again. Behind several servers it has to be called on the same one; elsewhere its
-// cursor is unknown, which it says.
+// New adds the tool read_more to the server. It returns what was left out, in pages that
+// keep the bound of the tool that was called. That is kept in the memory of this process,
+// for a time, within a bound for each caller and one for all, and only for the caller who
+// got the answer. If a caller's share is full, the answer says so, and when there is room
+// again. Behind several servers, call read_more on the server that gave the answer; the
+// others answer that the cursor is unknown.
 package budget
 
 import (
@@ -52,42 +52,43 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// MetaKey is the key of a result's _meta under which a list of [LeftOut] says what was
-// left out.
+// MetaKey is the key of a result's _meta under which a list of [LeftOut] says what the
+// answer lacks.
 const MetaKey = wire.LeftOutKey
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Size is how many tokens the answer of a tool or a resource may have. Zero means
-	// 10,000. A failure that a tool tells itself may have a tenth of it, or 300.
+	// 10,000. The text of a failure that a tool returns as a result may have a tenth of it,
+	// at least 300.
 	Size int
 
-	// Tools gives single tools, by their names, a Size of their own. A negative one
-	// means no bound, and zero the one that other tools have.
+	// Tools gives single tools, by their names, a Size of their own. A negative one means
+	// no bound, and zero means the Size of other tools.
 	Tools map[string]int
 
-	// Count returns how many tokens a text has, at most one a byte. It may be called
-	// concurrently; if it panics, the estimate is used. Nil means an estimate: one for
-	// every three bytes, which is about right for JSON and too many for prose. With
+	// Count returns how many tokens a text has, at most one for each byte. It may be called
+	// concurrently; if it panics, the estimate is used. Nil means an estimate: one token
+	// for every three bytes, which is about right for JSON and too many for prose. With
 	// [Bytes] all sizes are in bytes.
 	Count func(text string) int
 
 	// ReadMore is the name of the tool that New adds. Empty means "read_more".
 	ReadMore string
 
-	// Owner names the caller of a request; only who left it there can fetch what was
-	// left out. It may be called concurrently; one that panics knows nobody. Nil means
-	// the authenticated user. For callers of whom nothing is known the cursor, which
-	// cannot be guessed, is enough.
+	// Owner names the caller of a request: only the owner of an answer can fetch what was
+	// left out of it. It may be called concurrently; if it panics, the caller is unknown.
+	// Nil means the authenticated user. For unknown callers the cursor, which cannot be
+	// guessed, is enough.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// MaxKept is how many bytes of what was left out are kept, each for ten minutes: the
 	// oldest are forgotten first. Zero means 64 MiB.
 	MaxKept int
 
-	// OwnerBytes is how many bytes one owner may keep: what is left out beyond them cannot
-	// be fetched, which the answer says. Callers of whom nothing is known are one owner.
-	// Zero means a quarter of MaxKept; a negative number means no bound but that.
+	// OwnerBytes is how many bytes are kept for one owner. What is left out beyond them
+	// cannot be fetched, and the answer says so. All unknown callers are one owner. Zero
+	// means a quarter of MaxKept; a negative number means no bound but MaxKept.
 	OwnerBytes int
 
 	// Stats, if not nil, is kept up to date, for metrics.
@@ -103,7 +104,7 @@ func Bytes(text string) int { return len(text) }
 
 // Stats are gauges and counters of one middleware. They may be read at any time.
 type Stats struct {
-	LeftOut atomic.Int64 // answers of which something was left out, so far
+	LeftOut atomic.Int64 // answers that were shortened, so far
 	Refused atomic.Int64 // answers that could not be made to fit, so far
 	Kept    atomic.Int64 // bytes that are kept now
 }
@@ -151,12 +152,12 @@ type budget struct {
 	kept    *keeper
 	outputs call.Outputs
 	taken   atomic.Bool       // a page of the list has a tool with the name ReadMore
-	told    table.Names[bool] // tools of which something was said
+	warned  table.Names[bool] // tools that had their warning
 }
 
 func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	if c.Quiet() && c.Method() != call.MethodListTools || c.Parent() != nil && !c.Quiet() {
-		return next(ctx, c.Method(), req) // the answer that it becomes a part of is bounded
+		return next(ctx, c.Method(), req) // it becomes a part of an answer that is bounded as a whole
 	}
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
@@ -208,7 +209,7 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 	return nil, x.tooLarge(c, next)
 }
 
-// boundError cuts the text of a failure that a tool told itself.
+// boundError cuts the text of a failure that a tool returned as a result.
 func (b *budget) boundError(res *mcp.CallToolResult) *mcp.CallToolResult {
 	size := max(minSize, b.Size/10)
 	if res.GetError() != nil || b.fits(res, size) {

@@ -436,8 +436,8 @@ func note(res mcp.Result) string {
 	return content[len(content)-1].(*mcp.TextContent).Text
 }
 
-// TestOneOwnerFillsItsOwnPlace: who keeps too much is told so, with a wait that is true, and
-// nobody else notices.
+// TestOneOwnerFillsItsOwnPlace: the answer says that an owner keeps too much, with a wait
+// that is true, and other owners are not affected.
 func TestOneOwnerFillsItsOwnPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    budget.Options
@@ -484,7 +484,7 @@ func TestOneOwnerFillsItsOwnPlace(t *testing.T) {
 	}
 }
 
-// TestOwnersOfNobody: callers without an identity are one owner, and are told so.
+// TestOwnersOfNobody: callers without an identity are one owner, and the answer says so.
 func TestOwnersOfNobody(t *testing.T) {
 	call := direct(t, budget.Options{Size: 300, OwnerBytes: 20_000}, 10_000)
 	for range 2 {
@@ -511,8 +511,8 @@ func TestNoBoundForOneOwner(t *testing.T) {
 	require.Empty(t, left(res).Cursor, "larger than all that is kept")
 }
 
-// TestAnAnswerThatIsNotKept: of one that cannot be cut it is said, too; of one with several
-// parts those are kept for which there is room.
+// TestAnAnswerThatIsNotKept: an answer that cannot be cut says so too; of several parts,
+// those with room are kept.
 func TestAnAnswerThatIsNotKept(t *testing.T) {
 	o := budget.Options{Size: 1000, OwnerBytes: 16_000, Owner: func(context.Context, mcp.Request) string { return "ada" }}
 	s := start(t, harness.Current, o)

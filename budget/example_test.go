@@ -9,7 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/budget"
 )
 
-// A list of which the first items are shown, and where the rest is.
+// A list is cut after its first items, and the answer says how to get the rest.
 func ExampleNew() {
 	type item struct {
 		ID int `json:"id"`

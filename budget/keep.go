@@ -29,7 +29,7 @@ const (
 	unitBlocks = "blocks"
 )
 
-// An entry is what was left out of one list or text. Its cursor is that of its first page.
+// An entry is what was left out of one list or text. Its Cursor is that of the first page.
 type entry struct {
 	LeftOut
 
@@ -38,10 +38,10 @@ type entry struct {
 	run   run   // of blocks
 	list  *node // of items: the array, until the entry is kept
 	raw   []byte
-	ends  []int // of items: where each ends in raw, which has them with commas between them
+	ends  []int // of items: where each ends in raw, in which commas stand between them
 
 	verdict verdict
-	free    time.Time // of a verdict later
+	free    time.Time // if verdict is later: when there is room
 	bytes   int
 	made    time.Time
 }
@@ -51,11 +51,11 @@ type verdict uint8
 
 const (
 	keeps verdict = iota
-	later         // its owner keeps too much for that now
-	never         // it is larger than what an owner may keep
+	later         // the owner's share is too full now
+	never         // it is larger than an owner's share
 )
 
-// keepFor is for how long an entry can be fetched.
+// keepFor is how long an entry can be fetched.
 const keepFor = 10 * time.Minute
 
 // A keeper keeps entries for a time, within a bound for all and one for each owner.
@@ -89,7 +89,7 @@ func newKeeper(most, each int, stats *Stats) *keeper {
 	return &keeper{most: most, each: each, stats: stats, entries: map[string]*entry{}, owners: map[string]*account{}}
 }
 
-// weigh sets about how many bytes of memory an entry takes.
+// weigh estimates how many bytes of memory an entry takes.
 func (e *entry) weigh() {
 	const itself, each = 512, 64
 	e.bytes = itself + each*len(e.run.blocks) + blocksBytes(e.run.blocks)
@@ -98,7 +98,7 @@ func (e *entry) weigh() {
 	}
 }
 
-// judge says of the entries of an answer which of them can be kept, and when the others could.
+// judge decides which entries of an answer can be kept, and when there is room for the others.
 func (k *keeper) judge(owner string, all []*entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,18 +123,19 @@ func (k *keeper) judge(owner string, all []*entry) {
 	}
 }
 
-// room says when an account has so few bytes.
+// room returns when so many entries have expired that the account has at most that many
+// bytes.
 func (a account) room(bytes int) (verdict, time.Time) {
 	for _, e := range a.queue {
 		if a.bytes -= e.bytes; a.bytes <= bytes {
 			return later, e.made.Add(keepFor)
 		}
 	}
-	return never, time.Time{} // or not beside the others of its answer
+	return never, time.Time{} // or it does not fit beside the other entries of its answer
 }
 
-// put keeps those entries of an answer of which judge says so, and forgets the oldest ones for
-// them. It reports whether there was still room for them; else it keeps none.
+// put keeps the entries of an answer that judge let be kept, and forgets the oldest entries
+// for them. It reports whether there was still room for them; if not, it keeps none.
 func (k *keeper) put(owner string, all []*entry) bool {
 	all = slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.verdict != keeps })
 	k.mu.Lock()
@@ -166,7 +167,8 @@ func (k *keeper) put(owner string, all []*entry) bool {
 	return true
 }
 
-// take copies what is left out, so that the entry holds nothing else, and nobody changes it.
+// take copies what is left out, so that the entry does not hold the whole answer in memory,
+// and nobody else changes it.
 func (e *entry) take() {
 	if e.list == nil {
 		e.run.blocks = slices.Clone(e.run.blocks)
@@ -206,7 +208,7 @@ func (k *keeper) forget() {
 	}
 }
 
-// get returns an entry of an owner's. That of somebody else is none.
+// get returns an entry of this owner, or nil: another owner's entry counts as absent.
 func (k *keeper) get(cursor, owner string) *entry {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -216,11 +218,11 @@ func (k *keeper) get(cursor, owner string) *entry {
 	return nil
 }
 
-// readMore answers a call of the tool, if the server has none of that name itself.
+// readMore answers a call of the tool, unless the server has a tool of that name itself.
 func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	res, err := b.read(ctx, c, req)
 	if err != nil {
-		// It is no server that is wrapped, or one that has a tool of this name.
+		// What is wrapped is not a server, or it is a server that has a tool of this name.
 		if _, missing := c.Tool(next); !errors.Is(missing, call.ErrNotListed) {
 			return next(ctx, c.Method(), req)
 		}
@@ -228,8 +230,8 @@ func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRe
 	return res, err
 }
 
-// offers reports whether the caller can call the tool: it stands around a server, which
-// has none of that name, and nothing hides it.
+// offers reports whether the caller can call the tool: the middleware stands around a
+// server that has no such tool itself, and nothing hides the tool.
 func (b *budget) offers(c *call.Call) bool {
 	for tool, err := range c.Tools() {
 		if err != nil {
@@ -244,8 +246,8 @@ func (b *budget) offers(c *call.Call) bool {
 
 const description = "Shows what an answer of another tool left out. Call it with the cursor that the answer gave."
 
-// cursors are those of an entry and, after the first page, which block of it comes next, and
-// from which byte on.
+// cursors matches the Cursor of an entry, followed, after the first page, by which block or
+// item comes next, and from which byte on.
 var cursors = regexp.MustCompile(`^([A-Z2-7]{26,})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?$`)
 
 // read returns the page that a cursor names.
@@ -282,7 +284,7 @@ func (b *budget) read(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	res := call.NewResult(req)
 	room := e.size * bytesPerToken
 	if b.Count != nil {
-		room = e.size * 8 // at most; the count says whether it is too much
+		room = e.size * 8 // the most that is likely; measure says whether it is too much
 	}
 	shrinking(room, e.size, func(room int) (tokens, bytes int) {
 		res.Content = b.page(e, at, off, max(minShown, room-noteBytes))
@@ -327,7 +329,7 @@ func (e *entry) items(from, to int) []byte {
 }
 
 // page returns what is shown of an entry from a place on, and a note that says where the
-// next page begins. It costs what it shows.
+// next page begins. Its cost grows with what it shows, not with the entry.
 func (b *budget) page(e *entry, at, off, room int) (shown []mcp.Content) {
 	var note string
 	if e.ends != nil {
@@ -349,8 +351,8 @@ func (b *budget) page(e *entry, at, off, room int) (shown []mcp.Content) {
 	return append(slices.Clip(shown), &mcp.TextContent{Text: strings.TrimSpace(note)})
 }
 
-// pageOfItems returns a list of the items that fit, or a part of one that is too large for a
-// page, what is said of it, and where the next page begins.
+// pageOfItems returns a list of the items that fit, or a part of an item that is too large
+// for a page, with the note about it and the place where the next page begins.
 func (e *entry) pageOfItems(at, off, room int) (shown []mcp.Content, note string, nextAt, nextOff int) {
 	begin := 0
 	if at > 0 {
@@ -372,8 +374,8 @@ func (e *entry) pageOfItems(at, off, room int) (shown []mcp.Content, note string
 	return []mcp.Content{&mcp.TextContent{Text: part}}, note, nextAt, nextOff
 }
 
-// list adds the tool to the last page of the tools, and says once of which tools the
-// answers cannot be bounded well.
+// list adds the tool to the last page of the tools, and warns, once for each, about tools
+// whose answers cannot be bounded well.
 func (b *budget) list(ctx context.Context, have *mcp.ListToolsResult) *mcp.ListToolsResult {
 	for _, tool := range have.Tools {
 		if tool == nil {

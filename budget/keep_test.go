@@ -50,7 +50,8 @@ func TestAPageCostsItsOwnSize(t *testing.T) {
 	}
 }
 
-// TestEachToolIsToldOnce lists more tools than are remembered.
+// TestEachToolIsToldOnce lists more tools than are remembered: each has one warning at
+// most.
 func TestEachToolIsToldOnce(t *testing.T) {
 	log := harness.NewLog(slog.LevelInfo)
 	b := &budget{Options: Options{Logger: log.Logger()}}

@@ -9,36 +9,36 @@ import (
 	"strings"
 )
 
-// A node is a JSON value of which something may be left out. It is taken apart when that is
-// asked for, and only as far as it is worth while: what is left out is never looked into.
+// A node is a JSON value that may be cut. It is taken apart only on demand, and only as far
+// as it is worth while: what is left out is never looked into.
 type node struct {
 	raw   []byte // as it came, without spaces
 	from  int    // where it stands in the value around it
 	up    *node  // the value around it
-	name  []byte // its name there, as it came, with quotes; of an item nil
+	name  []byte // its name there, as it came, with quotes; nil for an item
 	index int    // of an item: which one
-	depth int    // how deep its values may still be taken apart
+	depth int    // how many more levels may be taken apart
 	left  *int   // how many more nodes the whole value may have
 
-	apart bool    // ends is known, and kids of all but an array
-	kids  []*node // those of its values in which something may be left out; of an array as far as somebody looked
-	ends  []int   // of an array: where each item ends
-	array bool
-	known int // of an array: of how many items the kids are known
-	more  int // of an array: how many kids the others may have
+	apart  bool    // it was taken apart: ends is set, and kids unless it is an array
+	kids   []*node // its values that may be cut; of an array only those that look has found
+	ends   []int   // of an array: where each item ends
+	array  bool
+	looked int // of an array: how many items look has visited
+	more   int // of an array: how many kids its other items will make
 
 	size  int    // bytes of what is shown
 	kept  int    // of an array: how many items stay
 	short []byte // of a string that is cut: what stays
 	shown int    // of such a string: how many bytes of it stay
-	fixed bool   // the schema does not let it be cut
+	fixed bool   // the schema forbids to cut it
 	tried bool   // items at its end were left out, or cannot be
 }
 
 const (
-	minCut    = 64 // bytes of a value that is worth being taken apart
+	minCut    = 64 // smaller values, in bytes, are not worth being taken apart
 	maxDepth  = 24
-	nodeBytes = 32 // bytes of an answer for each of its nodes, so that these take no more than a few times as many
+	nodeBytes = 32 // an answer has at most one node for so many bytes, so that its nodes take only a few times its memory
 )
 
 // newNode returns the node of a compact JSON value.
@@ -89,12 +89,12 @@ func (n *node) open() {
 	n.kept = len(n.ends)
 }
 
-// cuttable reports whether it is worth while to take the value apart that stands there.
+// cuttable reports whether the value in raw[from:to] is worth being taken apart.
 func (n *node) cuttable(from, to int) bool {
 	return to-from >= minCut && (n.raw[from] == '[' || n.raw[from] == '{' || n.raw[from] == '"')
 }
 
-// kid makes the node of the value that stands there.
+// kid makes the node of the value in raw[from:to].
 func (n *node) kid(from, to int, name []byte, index int) {
 	n.kids = append(n.kids, &node{
 		raw: n.raw[from:to:to], from: from, up: n, name: name, index: index, depth: n.depth - 1, left: n.left, size: to - from,
@@ -103,14 +103,14 @@ func (n *node) kid(from, to int, name []byte, index int) {
 
 // look makes the nodes of the items of an array that are shown.
 func (n *node) look() {
-	for ; n.known < n.kept && n.more > 0; n.known++ {
-		from, to := 1, n.ends[n.known]
-		if n.known > 0 {
-			from = n.ends[n.known-1] + 1
+	for ; n.looked < n.kept && n.more > 0; n.looked++ {
+		from, to := 1, n.ends[n.looked]
+		if n.looked > 0 {
+			from = n.ends[n.looked-1] + 1
 		}
 		if n.cuttable(from, to) {
 			n.more--
-			n.kid(from, to, nil, n.known)
+			n.kid(from, to, nil, n.looked)
 		}
 	}
 }
@@ -174,13 +174,14 @@ func (n *node) append(to []byte) []byte {
 	return to
 }
 
-// shownKids returns the kids that are known and not left out. Of the others nothing is left out.
+// shownKids returns the kids found so far that are not left out. Values without a node are never
+// cut.
 func (n *node) shownKids() []*node {
 	stop := n.stop()
 	return n.kids[:sort.Search(len(n.kids), func(i int) bool { return n.kids[i].from >= stop })]
 }
 
-// keep has an array show so many items.
+// keep makes an array show so many items.
 func (n *node) keep(items int) {
 	before := n.size
 	n.kept = items
@@ -194,7 +195,8 @@ func (n *node) keep(items int) {
 	n.up.grow(n.size - before)
 }
 
-// shorten has a string show so many bytes of its text, as short says; all of it for nil.
+// shorten makes a string show only its first shown bytes, as the JSON string short; with a
+// nil short it shows all.
 func (n *node) shorten(short []byte, shown int) {
 	before := n.size
 	if n.short, n.shown, n.size = short, shown, len(n.raw); short != nil {
@@ -210,7 +212,7 @@ func (n *node) grow(by int) {
 	}
 }
 
-// cuts returns the values that are shown and of which something is left out.
+// cuts returns the values that are shown, but not whole.
 func (n *node) cuts(all []*node) []*node {
 	if n.short != nil || n.kept < len(n.ends) {
 		all = append(all, n)
@@ -221,8 +223,9 @@ func (n *node) cuts(all []*node) []*node {
 	return all
 }
 
-// largest returns the largest value that is shown and for which want says true, found if none is
-// larger than that. What stands in a value is smaller than it.
+// largest returns the largest value that is shown and for which want returns true, or found if
+// that is at least as large. A value is larger than everything in it, so smaller values are not
+// looked into.
 func (n *node) largest(found *node, want func(*node) bool) *node {
 	if found != nil && n.size <= found.size {
 		return found
@@ -237,9 +240,9 @@ func (n *node) largest(found *node, want func(*node) bool) *node {
 	return found
 }
 
-// fit returns the value with at most so many bytes, or nil if it cannot have that few. What is cut
-// is seldom against the schema, so that this is asked once, at the end. If it is, each cut is
-// asked for, and taken back if the schema does not allow it.
+// fit returns the value with at most so many bytes, or nil if it cannot have that few. The schema
+// seldom forbids a cut, so that valid is called once, at the end. If it returns false, fit begins
+// again, checks each cut, and takes back those that the schema does not allow.
 func (n *node) fit(target int, valid func([]byte) bool) []byte {
 	n.reset()
 	if !n.shrink(target, func() bool { return true }) {
@@ -255,13 +258,14 @@ func (n *node) fit(target int, valid func([]byte) bool) []byte {
 	return n.append(nil)
 }
 
-// maxCuts is how many arrays and strings of one answer are cut: each is a line to read.
+// maxCuts is how many arrays and strings of one answer are cut in each step: each is a line
+// to read.
 const maxCuts = 12
 
-// shrink leaves out what it must for the value to have at most so many bytes, and
+// shrink leaves out as much as it must until the value has at most target bytes, and
 // reports whether it has: items at the ends of arrays, but not the first ones, then the
-// ends of strings, and then the first items. valid says whether the schema allows what is
-// shown.
+// ends of strings, and then the first items. valid reports whether the schema allows what
+// is shown.
 func (n *node) shrink(target int, valid func() bool) bool {
 	for _, step := range []struct {
 		want func(*node) bool
@@ -366,7 +370,7 @@ func (n *node) path() string {
 		parts = append(parts, "."+nameOf(n.name))
 	}
 	slices.Reverse(parts)
-	return clean(strings.TrimPrefix(strings.Join(parts, ""), "."))
+	return forLine(strings.TrimPrefix(strings.Join(parts, ""), "."))
 }
 
 // nameOf reads a name. Of a long one it takes the beginning as it came.

@@ -58,7 +58,7 @@ func (b *budget) resource(ctx context.Context, req *mcp.ReadResourceRequest, nex
 	return &out, nil
 }
 
-// length is how many bytes the contents have as they are.
+// length returns how many bytes the contents have before they are encoded.
 func length(c *mcp.ResourceContents) int {
 	if c == nil {
 		return 0
@@ -86,11 +86,11 @@ func (b *budget) measureContents(contents []*mcp.ResourceContents) (tokens, byte
 	return tokens, bytes
 }
 
-// window returns the contents from a byte on, of so many bytes as they are sent, and
-// where it ends.
+// window returns the contents from a byte on, about room bytes of them in their encoded
+// form, and the byte at which they end.
 func window(contents []*mcp.ResourceContents, from, room int) (part []*mcp.ResourceContents, end int) {
 	end = from
-	at := 0 // where the contents that are looked at begin
+	at := 0 // where the current contents begin
 	for _, c := range contents {
 		n, begin := length(c), max(0, from-at)
 		if at += n; begin >= n || room <= 0 {

@@ -36,7 +36,7 @@ func smaller(schema any) (names []string) {
 			part = strings.ToLower(part)
 			return slices.Contains(reducing, part) || slices.Contains(reducing, strings.TrimSuffix(part, "s"))
 		}) {
-			names = append(names, clean(name))
+			names = append(names, forLine(name))
 		}
 	}
 	slices.Sort(names)
@@ -51,11 +51,13 @@ func argument(names []string) string {
 	return "arguments " + quoted
 }
 
-// first reports whether nothing was said of a tool before. Of too many tools nothing more is
-// said: one that is forgotten would be told with each list.
-func (b *budget) first(tool string) bool { return b.told.Add(tool, true) }
+// first reports whether there was no warning about a tool before. If too many tools are
+// remembered, there are no more warnings: a tool that is not remembered would be warned
+// about with each list.
+func (b *budget) first(tool string) bool { return b.warned.Add(tool, true) }
 
-// check says once of a tool that its answers may be large and have no list.
+// check warns, once for each tool, that its answers can be large but contain no array to
+// cut.
 func (b *budget) check(ctx context.Context, tool *mcp.Tool) {
 	if tool.OutputSchema == nil || b.Tools[tool.Name] < 0 || !b.first(tool.Name) {
 		return
@@ -70,8 +72,8 @@ func (b *budget) check(ctx context.Context, tool *mcp.Tool) {
 	}
 }
 
-// look reports whether anything in a schema is an array, of which items can be left out, and
-// whether anything is a string or an object without a bound.
+// look reports whether a schema contains an array, whose items can be left out, and whether
+// it contains a string or an object without a bound.
 func look(schema any) (array, open bool) {
 	below, _ := schema.([]any)
 	if s, ok := schema.(map[string]any); ok {

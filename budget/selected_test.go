@@ -13,8 +13,9 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// TestNotOfferedToWhomItIsNotListed: a budget that only some calls pass adds its tool to no list that a
-// caller gets, and so it sends nobody to it. One that stands around the server as well does.
+// TestNotOfferedToWhomItIsNotListed: a budget that only some calls pass adds its tool to no list
+// that a caller gets, so its answers do not name that tool. One that stands around the server as
+// well does.
 func TestNotOfferedToWhomItIsNotListed(t *testing.T) {
 	long := make([]int, 5000)
 	handler := func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, map[string][]int, error) {

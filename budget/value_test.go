@@ -105,8 +105,8 @@ func TestCutsThatAreWrongTogether(t *testing.T) {
 	require.JSONEq(t, string(got.StructuredContent.(json.RawMessage)), got.Content[0].(*mcp.TextContent).Text)
 }
 
-// TestWhatTheSchemaNeverAllows is cut nowhere: a value that is against the schema as it came, and
-// one of which the schema wants everything.
+// TestWhatTheSchemaNeverAllows is cut nowhere: a value that does not fit the schema as it came,
+// and one that the schema wants whole.
 func TestWhatTheSchemaNeverAllows(t *testing.T) {
 	raw := list(300, func(int) string { return `"1234567"` })
 	res := &mcp.CallToolResult{StructuredContent: json.RawMessage(raw), Content: []mcp.Content{&mcp.TextContent{Text: raw}}}
@@ -130,7 +130,7 @@ func TestWhatTheSchemaNeverAllows(t *testing.T) {
 func TestEachCutIsWorthIt(t *testing.T) {
 	const some = -1
 	item := func(text string) func(int) string { return func(int) string { return text } }
-	solid := item(`{` + strings.Repeat(`"a":1,`, 66) + `"b":2}`) // of 400 bytes, of which nothing can be left out
+	solid := item(`{` + strings.Repeat(`"a":1,`, 66) + `"b":2}`) // 400 bytes, nothing of which can be left out
 	for name, c := range map[string]struct {
 		schema, value string
 		want          []budget.LeftOut // none: too large

@@ -13,15 +13,15 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
-// cut says of the failure of a call whose context Shutdown has ended whether the call may be
-// made again, where package retry did not. That such a call was cut, whatever its handler
-// says, is classified where its failure is made.
+// cut adds, to the failure of a call whose context Shutdown has ended, whether the call may
+// be made again, unless package retry has done so. The failure is classified as cut where it
+// is made, whatever the handler returned.
 func cut(c *call.Call, next mcp.MethodHandler, res mcp.Result, err error) (mcp.Result, error) {
 	f := c.Failure(res, err)
 	if f == nil {
 		return res, err
 	}
-	if f.Err() == nil { // a result of the tool's own: of an error its text is all that is left
+	if f.Err() == nil { // a result that the tool made itself: only the text of its error is left
 		text := failure.FirstText(f.Result().Content)
 		if !strings.Contains(text, ErrShutdown.Error()) && !strings.Contains(text, context.Canceled.Error()) {
 			return res, err

@@ -20,16 +20,15 @@
 //
 //  1. Readiness falls, and for Drain.Lag calls are still accepted, so that a load
 //     balancer has time to see it.
-//  2. New calls are refused before their handlers run, and subscriptions end. What is
-//     running goes on until the context of Shutdown ends, and so does the writing of
-//     answers.
-//  3. The contexts of what still runs end, with [ErrShutdown] as their cause, and
-//     handlers and answers have Drain.Grace to end.
+//  2. New calls are refused before their handlers run, and subscriptions end. Running calls
+//     go on until the context of Shutdown ends, and so does the writing of answers.
+//  3. The contexts of the calls that still run end, with [ErrShutdown] as their cause.
+//     Handlers and answers have Drain.Grace to end.
 //  4. Calls that still run, and those whose answers are not written, are returned as a
 //     [*LeftError].
 //
-// Work that goes on when the context of its call has ended, as that of package replay does,
-// is waited for and ended in the same way.
+// Some work outlives the context of its call, such as that of package replay. Shutdown
+// waits for it and ends it in the same way.
 //
 // A refused caller reads:
 //
@@ -45,11 +44,11 @@
 //
 // Over streamable HTTP, end the listener after Shutdown, as above. The awaited Shutdown of
 // the HTTP server closes connections in good order, whereas Close resets those on which a
-// client sends. Answers of a server that shuts down tell their client to use a new
-// connection, so that its next call can reach another server; and when Shutdown returns,
-// the streams end that clients hold open with GET, which the HTTP server would wait for. A
-// client of 2025-11-25 that has a session needs a new one with its next server, unless the
-// handler is stateless.
+// client sends. Answers of a server that shuts down ask the client to use a new connection,
+// so that its next call can reach another server. When Shutdown returns, the streams that
+// clients hold open with GET end; otherwise the HTTP server would wait for them. A client
+// of 2025-11-25 that has a session needs a new one with its next server, unless the handler
+// is stateless.
 //
 // Over stdio the client ends the server by closing its input. The SDK then ends what is
 // running; Shutdown, called after Server.Run has returned, waits until the handlers have
@@ -75,8 +74,8 @@ import (
 
 const defaultGrace = 2 * time.Second
 
-// ErrShutdown is the cause of the end of the context of a call that [Drain.Shutdown]
-// could not wait for: context.Cause(ctx) returns it.
+// ErrShutdown is what context.Cause(ctx) returns for a call whose context [Drain.Shutdown]
+// has ended.
 var ErrShutdown = classify.ErrShutdown
 
 // Options configure [New].
@@ -89,8 +88,8 @@ type Options struct {
 // Middleware is [New], or nil if o is nil. With it *Options fits the field Drain of mcpchain.Options.
 func (o *Options) Middleware(optional.Drain) mcp.Middleware { return optional.New(o, New) }
 
-// New returns a middleware that lets calls be ended by opts.Drain, which several
-// servers of a process may share. It panics without a Drain.
+// New returns a middleware that lets opts.Drain end calls. Several servers of a process may
+// share one Drain. It panics without a Drain.
 func New(opts *Options) mcp.Middleware {
 	if opts == nil || opts.Drain == nil {
 		panic("drain.New: Options.Drain is nil; give &drain.Drain{} and call its Shutdown when the server has to end")
@@ -101,8 +100,8 @@ func New(opts *Options) mcp.Middleware {
 // A Drain ends the calls of a process in good order. The zero value is ready for use.
 // Set the fields before the first call; all methods may be called concurrently.
 type Drain struct {
-	// Lag is for how long calls are still accepted after readiness has fallen: longer
-	// than a load balancer takes to see it. Zero means not at all.
+	// Lag is how long calls are still accepted after readiness has fallen. Make it longer
+	// than a load balancer takes to see that. Zero means not at all.
 	Lag time.Duration
 
 	// Grace is how long handlers may take to return after their contexts have ended.
@@ -110,12 +109,12 @@ type Drain struct {
 	Grace time.Duration
 
 	mu       sync.Mutex
-	lagUntil time.Time     // when readiness fell, and Lag later; zero before
+	lagUntil time.Time     // when readiness fell, plus Lag; zero before
 	closing  chan struct{} // closed when calls are refused
 	cutting  bool          // the contexts of calls have been ended
 	running  map[*call.Call]*run
 	writing  map[*run]struct{} // the handlers have returned, the answers are not written
-	refusals map[*run]struct{} // of those that were refused
+	refusals map[*run]struct{} // refused calls whose answers are not written
 	listens  map[*run]struct{}
 	detached map[*work]struct{}
 	idle     chan struct{} // closed when nothing is left to wait for, made when somebody waits
@@ -123,7 +122,7 @@ type Drain struct {
 
 	fronts    map[*exchange.Front]struct{} // the HTTP handlers of calls
 	carried   bool                         // a call had an Exchange
-	uncarried *slog.Logger                 // that of the first call that had none
+	uncarried *slog.Logger                 // the logger of the first call without an Exchange
 }
 
 // Running returns how many calls run now. Subscriptions are not counted.

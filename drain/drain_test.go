@@ -31,8 +31,8 @@ import (
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
-// works returns a handler that works for a time or until it is told to stop, and
-// notes why it was.
+// works returns a handler that works for a time or until its context ends, and notes the
+// cause.
 func works(d time.Duration, causes *[]error) harness.Handler {
 	return func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 		select {

@@ -34,7 +34,8 @@ import (
 	"github.com/mcpchain/mcpchain/transport"
 )
 
-// slowReader is a client over stdio that reads no answer of a call before it is told to.
+// slowReader is a client over stdio that reads the answer of a call only when the test lets
+// it.
 type slowReader struct {
 	may     chan struct{}
 	answers atomic.Int64
@@ -234,8 +235,8 @@ func TestKeyedCallsHearOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestAKeyOfACutCallRunsNothing: what a call that was cut has done is not known, so its key
-// neither runs the handler again on the next server nor repeats words about the end of the first.
+// TestAKeyOfACutCallRunsNothing: the effect of a call that was cut is unknown, so its key neither
+// runs the handler again on the next server nor repeats words about the end of the first.
 func TestAKeyOfACutCallRunsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -264,8 +265,8 @@ func TestAKeyOfACutCallRunsNothing(t *testing.T) {
 	})
 }
 
-// TestWhateverTheWordsAre: a call that was cut is told as that, whatever its handler makes of the
-// end of its context. What the handler says of the call itself stands.
+// TestWhateverTheWordsAre: a call that was cut is classified as cut, whatever its handler makes
+// of the end of its context. What the handler says of the call itself stands.
 func TestWhateverTheWordsAre(t *testing.T) {
 	words := func(text string) *mcp.CallToolResult {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}

@@ -18,13 +18,13 @@ type run struct {
 
 	d        *Drain
 	c        *call.Call
-	exchange *exchange.Exchange // nil where package transport has no part
+	exchange *exchange.Exchange // nil if the call did not come through package transport
 	began    time.Time
 	cancel   context.CancelCauseFunc
 	written  chan struct{} // of a refused call: closed when the answer is written
 }
 
-// work is what goes on beyond the context of its call.
+// work is what goes on after the context of its call has ended.
 type work struct {
 	run    *run
 	cancel context.CancelCauseFunc
@@ -62,8 +62,8 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// enter lets a call in. It reports whether the call is in already, itself or with the
-// batch that it is an item of.
+// enter registers a call, or refuses it. outer is true if the call was registered already,
+// or the batch that it is an item of.
 func (d *Drain) enter(r *run) (outer bool, err error) {
 	listens := r.c.Method() == call.MethodListen
 	d.mu.Lock()
@@ -98,14 +98,14 @@ func (d *Drain) enter(r *run) (outer bool, err error) {
 	return false, nil
 }
 
-// carry notes by what calls come.
+// carry notes whether calls come through package transport, and joins their HTTP handlers.
 func (d *Drain) carry(r *run) {
 	switch x := r.exchange; {
 	case x == nil && !d.carried && d.uncarried == nil:
 		d.uncarried = r.c.Logger()
 	case x != nil:
 		d.carried = true
-		if _, known := d.fronts[x.Front()]; !known && x.Front() != nil {
+		if _, joined := d.fronts[x.Front()]; !joined && x.Front() != nil {
 			add(&d.fronts, x.Front())
 			x.Front().Join(d)
 		}
@@ -120,8 +120,8 @@ func add[T comparable](set *map[T]struct{}, element T) {
 	(*set)[element] = struct{}{}
 }
 
-// leave says that the handler of a call has returned, which was made with the context given.
-// What is left to wait for is its answer.
+// leave notes that the handler of a call has returned. given is the context with which the
+// call came. From now on Shutdown waits for the answer only.
 func (d *Drain) leave(given context.Context, r *run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +151,7 @@ func (d *Drain) leave(given context.Context, r *run) {
 	}
 }
 
-// Written says that the answer of the call is on the wire, or that it never will be.
+// Written notes that the answer of the call is on the wire, or never will be.
 func (r *run) Written() {
 	d := r.d
 	d.mu.Lock()
@@ -182,7 +182,7 @@ func (r *run) Detach(cancel context.CancelCauseFunc) (done func()) {
 	}
 }
 
-// rest wakes who waits, if there is nothing left to wait for.
+// rest wakes every Shutdown that waits, if nothing is left to wait for.
 func (d *Drain) rest() {
 	if d.idle != nil && d.left() == 0 {
 		close(d.idle)

@@ -17,8 +17,8 @@ import (
 // well. It returns nil if every call has ended, and else a [*LeftError]. From its second
 // step on, all calls are refused.
 //
-// A second Shutdown joins the first: Lag ends for both when it is over since the first
-// began, or when the context of either ends.
+// A second Shutdown joins the first: for both, Lag counts from when the first began, and
+// ends early when the context of either ends.
 func (d *Drain) Shutdown(ctx context.Context) error {
 	d.lower(ctx)
 	idle := d.wait(ctx.Done())
@@ -44,7 +44,7 @@ func (d *Drain) Shutdown(ctx context.Context) error {
 	return d.leftError()
 }
 
-// lower makes readiness fall, and refuses calls from when Lag is over.
+// lower makes readiness fall, waits for Lag, and then has new calls refused.
 func (d *Drain) lower(ctx context.Context) {
 	d.mu.Lock()
 	if !d.unready() {
@@ -94,8 +94,8 @@ func (d *Drain) cut() {
 	}
 }
 
-// wait waits until nothing is left, and until the answers of those calls are written that
-// were refused until then. It reports whether that happened before done.
+// wait waits until nothing is left, and until the answers of the calls that were refused by
+// then are written. It reports whether that happened before done.
 func (d *Drain) wait(done <-chan struct{}) bool {
 	d.mu.Lock()
 	var idle chan struct{}
@@ -155,7 +155,7 @@ func (d *Drain) leftError() error {
 
 // A LeftError says which calls did not end.
 type LeftError struct {
-	Calls []Left // those that run for longest first
+	Calls []Left // the longest running first
 }
 
 // Left is a call that did not end.

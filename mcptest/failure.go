@@ -19,7 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/retry"
 )
 
-// Expect says what a failure is expected to tell. What is zero is not looked at.
+// Expect says what a failure has to be. Fields that are zero are not checked.
 type Expect struct {
 	Kind   fault.Kind
 	Code   string
@@ -32,22 +32,21 @@ type Expect struct {
 	// After is the wait before the next try.
 	After time.Duration
 
-	// Violations are all arguments that are wrong, each with the rule that it breaks,
-	// such as "type" or "required", or "" for any.
+	// Violations are all wrong arguments, each with the rule that it breaks, such as "type"
+	// or "required", or "" for any.
 	Violations map[string]string
 
-	// Steps are the tools that the steps name, in order. A step whose call cannot be
-	// made loses the call on its way out, so a wrong one is missing here, and [ExecutableSteps]
-	// says why.
+	// Steps are the tools that the steps name, in order. A step loses its call on the way out
+	// if that cannot be made, so a wrong call is missing here; [ExecutableSteps] says why.
 	Steps []string
 
-	// Text are words that the caller reads.
+	// Text are texts that the caller has to read.
 	Text []string
 }
 
-// Check requires that a call failed, and in the way that is expected. It takes what
-// [Session.Call], or another method of a session, returned. It ends the test if the call
-// succeeded or was not answered.
+// Check requires that a call failed as expected. Pass it what [Session.Call], or another
+// method of a session, returned. It ends the test if the call succeeded or was not
+// answered.
 func (e Expect) Check(t testing.TB, res mcp.Result, err error) {
 	t.Helper()
 	f := failure(t, "mcptest.Expect", res, err)
@@ -82,7 +81,7 @@ func answered(err error) bool {
 	return err == nil || errors.As(err, &wire)
 }
 
-// missing returns what a failure does not tell as expected, a line each.
+// missing returns the differences between a failure and what is expected, a line each.
 func (e Expect) missing(f *fault.Error, text string) []string {
 	var lines []string
 	compare := func(what string, got, want any, same bool) {
@@ -90,19 +89,19 @@ func (e Expect) missing(f *fault.Error, text string) []string {
 			lines = append(lines, fmt.Sprintf("%s: got %v, want %v", what, orNothing(got), orNothing(want)))
 		}
 	}
-	told, said := f.Retry()
+	advised, given := f.Retry()
 	advice := retry.Unknown
 	switch {
-	case said && told.ShouldRetry:
+	case given && advised.ShouldRetry:
 		advice = retry.Yes
-	case said:
+	case given:
 		advice = retry.No
 	}
-	after := time.Duration(told.RetryAfterSeconds * float64(time.Second))
+	after := time.Duration(advised.RetryAfterSeconds * float64(time.Second))
 	compare("kind", f.Kind(), e.Kind, e.Kind == "" || f.Kind() == e.Kind)
 	compare("code", f.Code(), e.Code, e.Code == "" || f.Code() == e.Code)
 	compare("party", f.Party(), e.Party, e.Party == "" || f.Party() == e.Party)
-	compare("effect", told.Effect, e.Effect, e.Effect == "" || told.Effect == e.Effect)
+	compare("effect", advised.Effect, e.Effect, e.Effect == "" || advised.Effect == e.Effect)
 	compare("retry", advice, e.Retry, e.Retry == retry.Unknown || advice == e.Retry)
 	compare("wait", after, e.After, e.After == 0 || after == e.After)
 	if e.Violations != nil {
@@ -136,7 +135,7 @@ func orNothing(v any) any {
 	return v
 }
 
-// violations returns the arguments that are wrong, each with the rule that it breaks.
+// violations returns the wrong arguments, each with the rule that it breaks.
 func violations(f *fault.Error) map[string]string {
 	found := map[string]string{}
 	for _, v := range f.Data().Violations {
@@ -155,7 +154,7 @@ func pairs(m map[string]string) string {
 	return strings.Join(all, ", ")
 }
 
-// A suggestedCall is a call that a failure tells its caller to make.
+// A suggestedCall is a call that a failure suggests to its caller.
 type suggestedCall struct {
 	where, tool string
 	parameters  map[string]any
@@ -182,10 +181,10 @@ func callsOf(f *fault.Error) []suggestedCall {
 // ExecutableSteps requires that a failure names at least one call, as a step, an option
 // or a correction, and that its caller can make each of them: the server lists the tool, the
 // tool's schema accepts the parameters, and no parameter is a placeholder such as <name>.
-// What a step says that the caller has to fill in (Missing) may be absent. Give it the
-// fault as the handler made it, or as the caller got it; on the way a call that cannot be
-// made is taken out of its step. That is reported too, unless the server runs in another
-// process.
+// Parameters that the caller has to fill in, by Missing of the step, may be absent. Pass it
+// the fault as the handler made it, or as the caller got it. A call that cannot be made is
+// removed from its step on the way; ExecutableSteps reports that too, unless the server runs
+// in another process.
 func ExecutableSteps(t testing.TB, s *Session, f *fault.Error) {
 	t.Helper()
 	tools, err := s.tools()
@@ -221,7 +220,7 @@ func ExecutableSteps(t testing.TB, s *Session, f *fault.Error) {
 	}
 }
 
-// fits reports why a schema refuses a value. A schema that is nil accepts any.
+// fits returns why a schema refuses a value, nil if it does not. A nil schema accepts any.
 func fits(schema, value any) error {
 	if schema == nil {
 		return nil

@@ -74,8 +74,8 @@ type payment struct {
 	To     string `json:"to,omitempty"`
 }
 
-// newServer returns the server that is tested in the examples: "pay" is told of a lock,
-// "old" shows its errors, and the middlewares stand where a handler does.
+// newServer returns the server that is tested in the examples: "pay" meets a lock, "old"
+// shows its errors, and the middlewares stand where a handler does.
 func newServer(inner ...mcp.Middleware) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(_ context.Context, _ *mcp.CallToolRequest, in payment) (*mcp.CallToolResult, any, error) {

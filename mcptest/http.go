@@ -28,9 +28,9 @@ import (
 //		&mcp.StreamableHTTPOptions{Stateless: true})
 //	s := mcptest.StartHTTP(t, handler, nil)
 //
-// A handler that is not stateless speaks [Older]: the SDK serves [Current] without sessions
-// only. StartHTTP ends the test if the client is not accepted. A request that is
-// not answered [Options.Patience] after the end of the test fails the test.
+// A handler that is not stateless speaks [Older]: the SDK serves [Current] only without
+// sessions. StartHTTP ends the test if the client is not accepted. A request that is not
+// answered [Options.Patience] after the end of the test fails the test.
 func StartHTTP(t testing.TB, handler http.Handler, opts *Options) *Session {
 	t.Helper()
 	watchDrops()
@@ -141,14 +141,14 @@ func (e *exchanges) bytes() []byte {
 	return all
 }
 
-// messages returns what is JSON-RPC in the responses, as far as it is whole.
+// messages returns the complete JSON-RPC messages in the responses.
 func (e *exchanges) messages() iter.Seq[[]byte] {
 	var all [][]byte
 	e.each(func(x *exchange) {
 		switch ended, body := x.ended.Load(), x.body.bytes(); x.contentType {
 		case "application/json":
 			var m message
-			// What refuses a request before the MCP server sees it has a form of its own.
+			// A refusal by a handler in front of the MCP server need not be JSON-RPC.
 			if ended && (x.status < 300 || json.Unmarshal(body, &m) == nil && m.Version != "") {
 				all = append(all, body)
 			}

@@ -21,7 +21,7 @@ type Injection struct {
 	// Nil means all.
 	Names []string
 
-	// Probability is that of a failure, from 0 to 1. Zero means 1: every call.
+	// Probability is how likely a failure is, from 0 to 1. Zero means 1: every call.
 	Probability float64
 
 	// Seed makes the choice: with the same seed the same calls fail, counted in the order
@@ -36,10 +36,11 @@ type Injection struct {
 	Hang  bool          // the handler does not return before the end of the test, whatever its context says
 }
 
-// Inject returns a middleware in whose place calls of tools, prompts and resources fail,
-// the first injection that applies first. Put it innermost, where a handler stands: as
-// the last inner middleware of mcpchain.Standard, or around one handler with
-// middleware.Tool. It ends the test if an injection is not complete.
+// Inject returns a middleware that makes calls of tools, prompts and resources fail. The
+// first injection that applies decides; after a Delay the next ones are tried too. Put it
+// innermost, where a handler stands: as the last inner middleware of mcpchain.Standard, or
+// around one handler with middleware.Tool. It ends the test if an injection is not
+// complete.
 func Inject(t testing.TB, injections ...Injection) mcp.Middleware {
 	t.Helper()
 	injections = slices.Clone(injections)

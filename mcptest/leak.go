@@ -16,11 +16,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// NoLeak requires that no secret is in what left a server: in everything that it sent,
-// if left is a [Session], else in the one result, error, text or other value, as JSON.
-// Upper and lower case are the same, and a secret is found too when it is escaped for
-// JSON, URLs or HTML, several times over, and in hexadecimal or base64. What a server
-// writes into its log is not looked at.
+// NoLeak requires that no secret is in what left a server: in everything that it sent, if
+// left is a [Session], else in the one result, error, text or other value, as JSON. Case
+// does not matter. A secret is also found if it is escaped for JSON, URLs or HTML, even
+// several times over, and in hexadecimal or base64. NoLeak does not read the server's log.
 //
 // Put an invented secret into whatever fails, a cause, a path, a panic, and look for it
 // here. NoLeak ends the test if there is no secret to look for.
@@ -45,7 +44,7 @@ func NoLeak(t testing.TB, left any, secrets ...string) {
 	}
 }
 
-// bytesOf returns what left by way of a value.
+// bytesOf returns the bytes of a value as it leaves a server.
 func bytesOf(t testing.TB, left any) []byte {
 	t.Helper()
 	switch v := left.(type) {
@@ -72,7 +71,8 @@ func bytesOf(t testing.TB, left any) []byte {
 // maxRounds is how many times over a text is unescaped.
 const maxRounds = 5
 
-// find says how a secret stands in a text, and what is around it, "" if it does not.
+// find returns in which form a text has a secret, and the text around it, "" if it has
+// none.
 func find(text, secret string) (how, around string) {
 	for round := range maxRounds {
 		for _, f := range formsOf(secret) {
@@ -92,11 +92,11 @@ func find(text, secret string) (how, around string) {
 				return how, strconv.Quote(strings.ToValidUTF8(in[from:to], "?"))
 			}
 		}
-		plain := unescape(text)
-		if plain == text {
+		unescaped := unescape(text)
+		if unescaped == text {
 			break
 		}
-		text = plain
+		text = unescaped
 	}
 	return "", ""
 }

@@ -25,7 +25,7 @@ type message struct {
 	} `json:"error"`
 }
 
-// A result is the result of a tool, as far as it matters here, or of another method.
+// A result is the result of a method; most fields are those of a tool's.
 type result struct {
 	Type    string `json:"resultType"`
 	IsError bool   `json:"isError"`
@@ -36,8 +36,7 @@ type result struct {
 	Structured json.RawMessage `json:"structuredContent"`
 }
 
-// Legal requires that every answer that a server sent so far is one that clients
-// understand:
+// Legal requires that clients understand every answer that the server has sent so far:
 //
 //   - a request has one answer, a result or an error;
 //   - a failed tool call has exactly one text block, which says something: some clients
@@ -45,11 +44,11 @@ type result struct {
 //   - structured content fits the tool's output schema, in failures too, and is there
 //     if there is such a schema;
 //   - a result of protocol version 2026-07-28 has a resultType;
-//   - an error has a message, and a code that is defined by JSON-RPC or MCP, or that is
-//     not reserved. The code 0 is what the SDK sends of errors that nobody gave a code.
+//   - an error has a message, and a code that JSON-RPC or MCP defines, or that is not
+//     reserved. The code 0 is not legal: the SDK sends it for errors without a code.
 func Legal(t testing.TB, s *Session) {
 	t.Helper()
-	tools, err := s.tools() // first: what is sent before the answer is looked at too
+	tools, err := s.tools() // first, so that what the server sends meanwhile is checked too
 	if err != nil {
 		t.Errorf("mcptest.Legal: %v", err)
 	}
@@ -92,7 +91,7 @@ func (m message) String() string {
 	}
 }
 
-// illegal says what is wrong with an answer.
+// illegal returns what is wrong with an answer.
 func (m message) illegal(version string, request message, tools map[string]*mcp.Tool) []string {
 	var wrong []string
 	if m.Version != "2.0" {
@@ -144,7 +143,7 @@ func (m message) illegal(version string, request message, tools map[string]*mcp.
 	return wrong
 }
 
-// reserved says why a code is not legal, "" if it is.
+// reserved returns why a code is not legal, "" if it is legal.
 func reserved(version string, code int64) string {
 	switch code {
 	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound,

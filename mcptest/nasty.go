@@ -14,7 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// nastyValues are put into the place of each argument, as JSON.
+// nastyValues replace each argument in turn, as JSON.
 var nastyValues = []string{
 	`null`, `true`, `0`, `-1`, `0.1`, `1e400`, `9223372036854775808`, `""`, `"x"`, `"5"`, `[]`, `{}`, `[null]`,
 	`"\u0000"`, `"\ud800"`, `"\u001b[2J\u0008"`, `"\u202e\u200b\ufeff\u2028"`, // invisible
@@ -28,11 +28,11 @@ var nastyValues = []string{
 // not make a long test.
 const maxArguments = 16
 
-// Nasty returns arguments that the tool with this input schema does not expect, each as
-// JSON: none, no object, names that are unknown or doubled, and each argument missing or
-// replaced by something else while the others are right, as far as the schema shows what
-// is right. A schema is anything that [mcp.Tool.InputSchema] can be; nil means unknown.
-// The same schema gives the same arguments in the same order.
+// Nasty returns arguments that a tool with this input schema does not expect, each as JSON:
+// none, no object, unknown or doubled names, and each argument missing or replaced while
+// the others are right, as far as the schema shows that. A schema is anything that
+// [mcp.Tool.InputSchema] can be; nil means unknown. The same schema gives the same
+// arguments in the same order.
 func Nasty(schema any) []json.RawMessage {
 	read := cmp.Or(call.JSONSchema(schema), &jsonschema.Schema{})
 	names := slices.Sorted(maps.Keys(read.Properties))
@@ -64,7 +64,7 @@ func Nasty(schema any) []json.RawMessage {
 	return arguments
 }
 
-// many returns a lot of members.
+// many returns 500 members of an object.
 func many() string {
 	members := make([]string, 500)
 	for i := range members {
@@ -87,7 +87,7 @@ func object(members map[string]json.RawMessage, more string) string {
 
 func quote(text string) string { return string(raw(text)) }
 
-// raw returns what is known to be JSON.
+// raw returns a value as JSON. It is for values that always encode.
 func raw(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {

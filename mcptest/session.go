@@ -1,5 +1,5 @@
-// Package mcptest tests how an MCP server fails: what a model reads of a failure, what
-// left the server, and whether the answers are legal. It works with plain [testing.TB].
+// Package mcptest tests how an MCP server fails: what a model reads, what leaves the
+// server, and whether the answers are legal. It works with plain [testing.TB].
 //
 //	func TestPay(t *testing.T) {
 //		for _, version := range []string{mcptest.Current, mcptest.Older} {
@@ -21,7 +21,7 @@
 //
 // Assertions that look at a [Session] need no mcpchain on the server. An assertion
 // reports with Errorf and lets the test go on, unless its comment says that it ends the
-// test. Such a one, [Start], [StartHTTP] and [Run] are called from the goroutine of the test.
+// test. Call such assertions, [Start], [StartHTTP] and [Run] in the goroutine of the test.
 package mcptest
 
 import (
@@ -60,10 +60,10 @@ type Options struct {
 	// [StartHTTP] the newest that the handler speaks.
 	Version string
 
-	// Client is given to the client. Nil means no options.
+	// Client is passed to [mcp.NewClient]. Nil means no options.
 	Client *mcp.ClientOptions
 
-	// Patience is how long [Session.Call], the start and the end of a server may take.
+	// Patience is how long [Session.Call], and the start and the end of a server, may take.
 	// Zero means 30 s.
 	Patience time.Duration
 
@@ -100,7 +100,7 @@ func Start(t testing.TB, server *mcp.Server, opts *Options) *Session {
 		_ = s.Close() // the server may have closed it
 		go func() {
 			defer close(ended)
-			_ = serving.Wait() // says that the client has gone
+			_ = serving.Wait() // its error says that the client has gone
 		}()
 		select {
 		case <-ended:
@@ -114,8 +114,8 @@ func Start(t testing.TB, server *mcp.Server, opts *Options) *Session {
 // Run starts a command, a server that speaks over its standard input and output, and
 // connects a client. It ends the test if that fails. A server that ends before the test
 // does, or goes on when its standard input is closed, fails the test; its standard error
-// is shown then, unless cmd.Stderr is set. Name the program itself: "go run" does not
-// pass on that it is killed.
+// is shown then, unless cmd.Stderr is set. Name the program itself: "go run" does not kill
+// the program when it is killed itself.
 func Run(t testing.TB, cmd *exec.Cmd, opts *Options) *Session {
 	t.Helper()
 	var log recorder
@@ -142,7 +142,8 @@ func Run(t testing.TB, cmd *exec.Cmd, opts *Options) *Session {
 		defer close(exited)
 		_ = cmd.Wait() // ProcessState says it
 	}()
-	// A command of the context of the test is killed when that ends, which is in time.
+	// A command with the context of the test is killed when that context ends, which is not
+	// too early.
 	reader := &watched{ReadCloser: out, atEnd: func() bool { return t.Context().Err() == nil }}
 	t.Cleanup(func() {
 		wrong := ""
@@ -165,7 +166,7 @@ func Run(t testing.TB, cmd *exec.Cmd, opts *Options) *Session {
 	return connect(t, "mcptest.Run", opts, piped(reader, in))
 }
 
-// A watched reader notes when its end is too early.
+// A watched reader notes whether its end came too early.
 type watched struct {
 	io.ReadCloser
 	atEnd func() bool
@@ -203,7 +204,7 @@ func piped(r io.ReadCloser, w io.WriteCloser) func(*Session) mcp.Transport {
 	}
 }
 
-// connect connects a client, for the named function.
+// connect connects a client. name is the exported function, for messages.
 func connect(t testing.TB, name string, opts *Options, transport func(*Session) mcp.Transport) *Session {
 	t.Helper()
 	var o Options

@@ -39,7 +39,7 @@ func watchDrops() {
 	call.OnDropped.Store(&note)
 }
 
-// droppedFrom says of the steps of a failure that have lost a call which one it was, and why.
+// droppedFrom returns which calls the steps of a failure have lost, and why.
 func droppedFrom(f *fault.Error) (lost []string) {
 	drops.Lock()
 	defer drops.Unlock()
@@ -54,10 +54,11 @@ func droppedFrom(f *fault.Error) (lost []string) {
 	return lost
 }
 
-// placeholders are texts that stand for a value that the caller is to put there.
+// placeholders matches texts that stand for a value that the caller has to fill in.
 var placeholders = regexp.MustCompile(`(?i)^(?:<[\pL][\pL\d_ .-]*>|\$?\{\{?\s*[\pL][\pL\d_ .-]*\}?\}|\$[A-Z][A-Z\d_]*|\[(?:your|the|insert)[\pL\d_ .-]*\]|your[_ -][\pL\d_ -]+|\.{3}|…|todo|tbd|xxx+|replace[_ -]?me|change[_ -]?me|placeholder)$`)
 
-// placeholder returns the place of a placeholder in parameters, and its text, "" for none.
+// placeholder returns where parameters have a placeholder, and its text, "" if they have
+// none.
 func placeholder(at string, v any) (where, text string) {
 	switch v := v.(type) {
 	case string:

@@ -17,14 +17,15 @@ import (
 )
 
 var (
-	// insides are what no answer shows: a stack, a place in a program, a panic of the runtime.
+	// insides matches what no answer may show: a stack, a place in a program, a panic of the
+	// runtime.
 	insides = regexp.MustCompile(`goroutine \d+ \[|\.go:\d+|runtime error: `)
 
-	// varying is what differs between answers that say the same.
+	// varying matches what may differ between answers that say the same.
 	varying = regexp.MustCompile(`'[^']*'|"[^"]*"|[0-9]+|[\[{].*`)
 )
 
-// A report has so many different answers of a tool, and so many lines of each.
+// A report has at most so many different answers of a tool, and lines of each.
 const (
 	maxAnswers = 15
 	maxLines   = 6
@@ -33,13 +34,13 @@ const (
 // Survey calls every tool of a server with its [Nasty] arguments. It logs and returns a
 // report of what a model reads: for each tool the different answers, how often each was
 // given, and arguments that led to it. Failures of the same kind, of the same arguments
-// against the same rules, count as one answer. An exclamation mark stands at what the
-// server calls an internal error, which arguments should not lead to. The report is the
-// same for the same answers, so [Golden] can keep it.
+// against the same rules, count as one answer. An exclamation mark marks internal errors,
+// to which arguments should not lead. The report is the same for the same answers, so
+// [Golden] can keep it.
 //
 // Survey requires that every call is answered, that no answer shows a stack or a place in
-// the program, and that all are [Legal]. Tools are called in earnest: survey a server on
-// test data. What refuses a caller who fails often hides what comes after it: give
+// the program, and that all are [Legal]. The calls are real: survey a server on test data.
+// A middleware that refuses callers after many failures hides the later answers: give
 // retry.Options.Owner a function that returns "", and set no limits.
 func Survey(t testing.TB, s *Session) string {
 	t.Helper()
@@ -60,10 +61,10 @@ func Survey(t testing.TB, s *Session) string {
 	return report.String()
 }
 
-// An answer is one that a tool gave, perhaps several times.
+// An answer is what a tool answered, perhaps several times.
 type answer struct {
 	text      string
-	arguments json.RawMessage // the first that led to it
+	arguments json.RawMessage // the first arguments that led to it
 	times     int
 	internal  bool // the server calls it an internal error
 }
@@ -79,7 +80,7 @@ func surveyTool(t testing.TB, s *Session, tool *mcp.Tool, report *strings.Builde
 		if !answered(err) {
 			t.Errorf("mcptest.Survey: %s does not answer %s: %v", tool.Name, compact(arguments), err)
 			alive = !errors.Is(err, mcp.ErrConnectionClosed)
-			break // the next one would not be answered either, and waiting takes long
+			break // the next call would not be answered either, and each wait takes long
 		}
 		text := reference.ReplaceAllString(Text(res, err), "REFERENCE")
 		if at := insides.FindString(text); at != "" {

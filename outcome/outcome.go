@@ -11,7 +11,7 @@
 //
 //	mcp.AddTool(server, &mcp.Tool{Name: "reserve", OutputSchema: outcome.Schema[seat]("sold_out")}, reserve)
 //
-// The structured content of the answer is one of two, and "success" tells which:
+// The structured content of the answer has one of two forms; "success" says which:
 //
 //	{"success":true,"data":{"seat":"7a"}}
 //	{"success":false,"error":{"type":"sold_out","message":"no seat is left in row 7"}}
@@ -33,8 +33,8 @@
 //
 // Return an outcome if the tool worked and its answer is no. A program will branch on the
 // answer, the output schema of the tool declares it, and no operator has to look into it.
-// All middlewares take it for a success: it is not recorded as a failure,
-// not counted by the loop breaker of package retry, not tried again, and not masked.
+// All middlewares treat it as a success: they do not record it as a failure, count it in
+// the loop breaker of package retry, try again or mask it.
 //
 // Return a fault, as an error, if the call failed: wrong arguments, no permission, a
 // service that is down, a bug. Then isError is set, the text says whether to call again,
@@ -56,8 +56,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
-// Of is the output of a typed tool: data, or an error that was expected. Make one with
-// [Success] or [Failure]; the zero value cannot be written as JSON.
+// Of is the output of a typed tool: data, or an expected error. Make one with [Success] or
+// [Failure]; the zero value cannot be written as JSON.
 //
 // The SDK infers an output schema from it. Both forms fit that schema; [Schema] is stricter.
 type Of[T any] struct {
@@ -70,15 +70,15 @@ type Of[T any] struct {
 type Error struct {
 	fault.Data
 
-	// RecoverySteps are those of the fault, as they stand on the wire.
+	// RecoverySteps are the steps of the fault, as they are sent.
 	RecoverySteps []any `json:"recovery_steps,omitempty" jsonschema:"what to do now"`
 }
 
 // Success returns the outcome with data.
 func Success[T any](data T) Of[T] { return Of[T]{Success: true, Data: &data} }
 
-// Failure returns the outcome that says why there is no data. The kind of the fault is
-// what a client branches on; kinds of your own, such as "sold_out", say most.
+// Failure returns the outcome that says why there is no data. A client branches on the kind
+// of the fault, so use kinds of your own, such as "sold_out".
 func Failure[T any](f *fault.Error) Of[T] {
 	if f == nil {
 		return Of[T]{}
@@ -110,7 +110,7 @@ func (e *Error) fault() *fault.Error {
 	if err == nil {
 		err = f.UnmarshalJSON(raw)
 	}
-	if err != nil { // a client got what is no fault
+	if err != nil { // a client received something that is no fault
 		return fault.FromData(fault.Data{Type: e.Type, Message: e.Message})
 	}
 	return &f
@@ -152,7 +152,7 @@ func (o *Of[T]) UnmarshalJSON(raw []byte) error {
 	if err := errors.Join(json.Unmarshal(raw, &p), json.Unmarshal(raw, &members)); err != nil {
 		return fmt.Errorf("outcome: %w", err)
 	}
-	if p.Data == nil && members.Data != nil { // null is data, where T allows it
+	if p.Data == nil && members.Data != nil { // null is data if T allows it
 		p.Data = new(T)
 		if err := json.Unmarshal(members.Data, p.Data); err != nil {
 			return fmt.Errorf("outcome: %w", err)
@@ -166,8 +166,8 @@ func (o *Of[T]) UnmarshalJSON(raw []byte) error {
 }
 
 // Schema returns the output schema of a tool with outcomes, for [mcp.Tool.OutputSchema]: an
-// object whose "success" tells which of the two forms it has. If kinds are given, the
-// type of an error is one of them. It panics for a type that has no schema.
+// object whose "success" says which of the two forms it has. If kinds are given, the type
+// of an error is one of them. It panics for a type that has no schema.
 func Schema[T any](kinds ...fault.Kind) *jsonschema.Schema {
 	s, err := jsonschema.For[Of[T]](nil)
 	if err != nil {
@@ -195,9 +195,9 @@ func Schema[T any](kinds ...fault.Kind) *jsonschema.Schema {
 	return s
 }
 
-// Read returns the outcome of a call, on a client. It takes what CallTool returned. The
-// error is a *fault.Error for a call that failed, and says what is wrong with an answer
-// that is no outcome.
+// Read returns the outcome of a call, on a client. Pass it what CallTool returned. If the
+// call failed, the error is a *fault.Error. If the answer is no outcome, the error says
+// why.
 func Read[T any](res *mcp.CallToolResult, err error) (Of[T], error) {
 	if err != nil {
 		return Of[T]{}, err
@@ -212,7 +212,7 @@ func Read[T any](res *mcp.CallToolResult, err error) (Of[T], error) {
 	if err != nil {
 		return Of[T]{}, fmt.Errorf("outcome: %w", err)
 	}
-	if res.StructuredContent == nil && len(res.Content) > 0 { // dropped on the way: the text is the same
+	if res.StructuredContent == nil && len(res.Content) > 0 { // it was dropped on the way, but the text is the same JSON
 		if text, ok := res.Content[0].(*mcp.TextContent); ok && text != nil {
 			raw = []byte(text.Text)
 		}

@@ -20,8 +20,8 @@ import (
 // keyHeader is the header that may hold an idempotency key.
 const keyHeader = "Idempotency-Key"
 
-// mayHaveKey reports whether it is worth while to look for a key. It is all that a
-// call without one pays.
+// mayHaveKey reports whether it is worth while to look for a key. For a call without a key
+// this check is the whole cost.
 func (k *keeper) mayHaveKey(req mcp.Request) bool {
 	r, ok := req.(*mcp.CallToolRequest)
 	if !ok || r == nil || r.Params == nil {
@@ -59,8 +59,9 @@ func (k *keeper) keyOf(req *mcp.CallToolRequest) (string, error) {
 	return "", nil
 }
 
-// marked returns a list whose tools say that keys count for them. What the server has
-// is not written to. To whom nobody knows it is not said: a key would be refused.
+// marked returns a copy of a list in which the tools for which keys count are marked. The
+// server's own tools are not changed. For an unknown caller nothing is marked: its keys
+// would be refused.
 func (k *keeper) marked(ctx context.Context, req mcp.Request, res mcp.Result) mcp.Result {
 	list, ok := res.(*mcp.ListToolsResult)
 	if !ok || list == nil || k.owners.Of(ctx, req) == "" {
@@ -81,7 +82,7 @@ func (k *keeper) marked(ctx context.Context, req mcp.Request, res mcp.Result) mc
 	return &cp
 }
 
-// checked returns a key that can be used.
+// checked returns v as a key, or an error that says what is wrong with it.
 func checked(where string, v any) (string, error) {
 	const expected = "a string of 1 to 255 printable ASCII characters that is new for each new call, such as a UUID"
 	key, ok := v.(string)
@@ -102,7 +103,7 @@ func checked(where string, v any) (string, error) {
 // nameOf returns the name of a record.
 func nameOf(owner, tool, key string) string { return call.OwnedName("replay/", owner, tool, key) }
 
-// What a caller is told. Nothing was run.
+// The errors that a caller gets. The handler was not run.
 var (
 	errNoOwner = fault.New(fault.KindPreconditionFailed, "this server cannot keep the idempotency key, because it does not know who is calling").
 			Suggest("Call again without the key, if a second effect of the call does no harm.").
@@ -135,8 +136,8 @@ var (
 			WithRetry(fault.Retry{Effect: fault.EffectCommitted})
 )
 
-// refusal returns what a caller that has used up its share is told, nil for any other error. All
-// that it has now expires within Keep, so no wait is longer.
+// refusal returns the answer for a caller that has used up its share, nil for any other error.
+// All that the caller has now expires within Keep, so no wait is longer.
 func (k *keeper) refusal(err error) error {
 	var f *fault.Error
 	switch {
@@ -154,12 +155,12 @@ func (k *keeper) refusal(err error) error {
 	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone})
 }
 
-// unavailable makes of an error of the store what the caller may know.
+// unavailable turns an error of the store into what the caller may know of it.
 func unavailable(err error) error {
 	return call.StoreFailed(err, "the store of idempotency keys", fault.EffectNone)
 }
 
-// replayed answers with what is kept of the first call.
+// replayed returns the kept answer of the first call.
 func (a *attempt) replayed(rec record, version store.Version) (mcp.Result, error) {
 	switch {
 	case rec.Answer == nil:
@@ -180,8 +181,8 @@ func (a *attempt) replayed(rec record, version store.Version) (mcp.Result, error
 	return k.answer(a.c), nil
 }
 
-// A cache holds answers that were repeated lately, so that the next repetition need
-// not read JSON. What stands in it is used only while the store has that version.
+// A cache holds answers that were repeated lately, so that the next repetition need not
+// read JSON. An answer is used only while the store has the same version.
 type cache struct{ slots [256]atomic.Pointer[kept] }
 
 // maxCached is the size of the largest answer in the cache, in JSON.
@@ -190,7 +191,7 @@ const maxCached = 16 << 10
 type kept struct {
 	name    string
 	version store.Version
-	args    uint64 // of the arguments as they were sent
+	args    uint64 // the fingerprint of the arguments as they were sent
 	res     *mcp.CallToolResult
 }
 

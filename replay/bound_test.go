@@ -46,7 +46,7 @@ func largeAnswers(size int) *bank {
 }
 
 // TestOneOwnerDoesNotFillTheStoreOfAll has an owner whose answers are large, on two servers with the
-// default store: it is told so, with a wait that is true, and nobody else notices.
+// default store: its calls are refused with a wait that is true, and other owners are not affected.
 func TestOneOwnerDoesNotFillTheStoreOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := largeAnswers(255_000)
@@ -101,8 +101,8 @@ func TestManyOwnersLeaveRoom(t *testing.T) {
 	}
 }
 
-// TestBytesOfAnOwnerHoldForCallsAtTheSameTime begins many calls before one of them ends: what has no
-// room when it ends is not kept, but that the call was made is.
+// TestBytesOfAnOwnerHoldForCallsAtTheSameTime begins many calls before one of them ends: of an
+// answer without room, only that the call was made is kept.
 func TestBytesOfAnOwnerHoldForCallsAtTheSameTime(t *testing.T) {
 	const calls, size, most = 40, 10_000, 100_000
 	begun := make(chan struct{}, calls)
@@ -384,7 +384,7 @@ func TestTheLogSaysWhichStoreFailed(t *testing.T) {
 	}
 }
 
-// broken is a store of which nothing can be read.
+// broken is a store whose reads fail.
 type broken struct {
 	store.Store
 

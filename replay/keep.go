@@ -24,7 +24,7 @@ import (
 type ending uint8
 
 const (
-	unknown   ending = iota // nobody knows whether the call took effect: nothing is run under the key
+	unknown   ending = iota // it is unknown whether the call took effect: the key runs nothing again
 	final                   // the answer is kept
 	forgotten               // nothing was changed: the next call with the key runs the handler
 )
@@ -43,7 +43,7 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		effect = fault.EffectUnknown
 	}
 	seen := f.Seen()
-	if seen == fault.EffectCommitted && a.rerunnable() { // it does no harm to what took effect
+	if seen == fault.EffectCommitted && a.rerunnable() { // a second run does no harm
 		return forgotten
 	}
 	switch effect = cmp.Or(seen, effect); effect {
@@ -57,15 +57,15 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 	switch {
 	case seen == "" && kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
 		return forgotten
-	case kind == fault.KindCancelled, a.c.WasCut(): // its answer, if any, is about that
+	case kind == fault.KindCancelled, a.c.WasCut(): // its answer, if any, is about the end of its context
 		return unknown
 	default:
 		return final
 	}
 }
 
-// rerunnable reports whether it does no harm to run the handler again after an
-// attempt of which nobody knows how it ended. Where the tool is not found, it does.
+// rerunnable reports whether it does no harm to run the handler again after an attempt
+// whose end is unknown. It returns false for a tool that is not found.
 func (a *attempt) rerunnable() bool {
 	if a.Rerun != nil {
 		return safe.Ask(a.Rerun, a.req.Params.Name)
@@ -75,17 +75,17 @@ func (a *attempt) rerunnable() bool {
 
 // A record is what stands in the store under the name of a call.
 type record struct {
-	Holder string `json:"h"` // who wrote it, so that each record differs from all others
+	Holder string `json:"h"` // the attempt that wrote it, so that each record differs from all others
 	Args   string `json:"a"` // a hash
-	Done   bool   `json:"d"` // of a record that is not, the handler runs or its server died
-	// Withdrawn says that nothing was run: it is as if there were no record.
+	Done   bool   `json:"d"` // false: the handler runs, or its server died
+	// Withdrawn says that nothing was run: the record counts as absent.
 	Withdrawn bool `json:"w,omitempty"`
 
 	Call   string   `json:"c,omitempty"` // the reference of the first call, if it failed
-	Answer *answers `json:"r,omitempty"` // nil: too large to be kept; then it takes no more than a record that is not done
+	Answer *answers `json:"r,omitempty"` // nil: too large to be kept, and the record takes no more room than one that is not done
 }
 
-// answers is the answer of a call: one of the three.
+// answers is the answer of a call; exactly one field is set.
 type answers struct {
 	Result json.RawMessage `json:"r,omitempty"`
 	Fault  *fault.Error    `json:"f,omitempty"`
@@ -116,8 +116,8 @@ func (a *attempt) recordOf(res mcp.Result, err error) record {
 	return rec
 }
 
-// seal returns the bytes of a record. Of an answer that is too large it keeps only
-// that there was one.
+// seal returns the bytes of a record. If the answer is too large, it keeps only that there
+// was one.
 func (a *attempt) seal(rec record) ([]byte, error) {
 	raw, err := json.Marshal(rec)
 	if err == nil && len(raw) > a.Limits.AnswerBytes {
@@ -152,8 +152,8 @@ func (k *keeper) openNamed(name string, sealed []byte) (rec record, err error) {
 
 func (a *attempt) open(sealed []byte) (record, error) { return a.openNamed(a.name, sealed) }
 
-// keep writes into the store how a call ended, and ends its lease. While the store
-// fails it goes on trying, and holds the lease, after the caller got the answer.
+// keep writes into the store how a call ended, and ends its lease. If the store fails, it
+// goes on trying after the caller got the answer, and holds the lease meanwhile.
 func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Result, err error) {
 	var done []byte
 	if end == final {
@@ -171,7 +171,7 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 	beat()
 }
 
-// write writes how a call ended, and ends the lease. After an error it is to be tried again.
+// write writes how a call ended, and ends the lease. After an error, call it again.
 func (a *attempt) write(ctx context.Context, end ending, done []byte) error {
 	switch end {
 	case final:
@@ -184,26 +184,27 @@ func (a *attempt) write(ctx context.Context, end ending, done []byte) error {
 		_, err := a.lease.ReleaseAfter(ctx, store.Op{Key: a.name, Old: a.at})
 		return err
 	default:
-		return a.release(ctx) // the record stays that says that the handler runs
+		return a.release(ctx) // the record that says that the handler runs stays
 	}
 }
 
-// finish puts the record of a call that is done in the place of the one that says that it runs, and then ends the
-// lease, in one step where the store makes one of them. A process that dies between the two leaves an answer, which
-// repetitions get, and a lease, which nobody looks at behind an answer. If what the store answers is lost, the same
-// is tried again: if the first try took effect, the record that it replaced is gone, and nothing is written twice.
+// finish replaces the record that says that the call runs by that of the done call, and then ends
+// the lease: in one step if the store can do that. A process that dies between the two leaves an
+// answer, which repetitions get, and a lease, which does not matter where there is an answer. If
+// the answer of the store is lost, the same is tried again: if the first try took effect, the
+// record that it replaced is gone, and nothing is written twice.
 func (a *attempt) finish(ctx context.Context, done []byte) error {
 	op := store.Op{Key: a.name, Old: a.at, Value: done, TTL: a.Keep, Bound: a.bound(0)}
 	made, err := a.lease.ReleaseAfter(ctx, op)
-	if err == nil && !made[0].OK && made[0].Item.Version == 0 { // the store lost what it had acknowledged
+	if err == nil && !made[0].OK && made[0].Item.Version == 0 { // the store lost a record that it had acknowledged
 		op.Old = 0
 		_, err = store.Do(ctx, a.Store, op)
 	}
 	return err
 }
 
-// finishWithout keeps of an answer for which there is no room that there was one. This takes no
-// more room than the record that stands there.
+// finishWithout keeps only that there was an answer, if the answer itself finds no room. This
+// takes no more room than the record that it replaces.
 func (a *attempt) finishWithout(ctx context.Context, why error) error {
 	done, err := a.seal(record{Holder: a.holder, Args: a.args, Done: true})
 	if err == nil {
@@ -215,11 +216,11 @@ func (a *attempt) finishWithout(ctx context.Context, why error) error {
 	return err
 }
 
-// lateness is for how long a write whose answer was lost may still arrive.
+// lateness is how long after a lost answer its write may still arrive.
 const lateness = time.Minute
 
-// undo withdraws the record of a call that was not run, and ends its lease, of which it may not be
-// known that it was taken.
+// undo withdraws the record of a call that was not run, and ends its lease, even if it is unknown
+// whether the lease was taken.
 func (a *attempt) undo(ctx context.Context) (err error) {
 	if err := a.withdraw(ctx); err != nil {
 		return err
@@ -232,9 +233,8 @@ func (a *attempt) undo(ctx context.Context) (err error) {
 	return a.release(ctx)
 }
 
-// withdraw makes harmless a record of which it is not known whether it was written, or
-// whether it is still on its way: it puts one in its place that says that nothing
-// was run.
+// withdraw makes a record harmless that may have been written, or may still arrive: it puts
+// one in its place that says that nothing was run.
 func (a *attempt) withdraw(ctx context.Context) error {
 	item, err := a.Store.Get(ctx, a.name)
 	if err != nil {
@@ -242,7 +242,7 @@ func (a *attempt) withdraw(ctx context.Context) error {
 	}
 	if item.Version != 0 {
 		if rec, err := a.open(item.Value); err != nil || rec.Holder != a.holder || rec.Withdrawn {
-			return nil //nolint:nilerr // it is another's
+			return nil //nolint:nilerr // it is another attempt's record
 		}
 	}
 	sealed, err := a.seal(record{Holder: a.holder, Args: a.args, Withdrawn: true})
@@ -256,7 +256,7 @@ func (a *attempt) withdraw(ctx context.Context) error {
 	return err
 }
 
-// errFaster says that somebody else wrote meanwhile, so that another look is needed.
+// errFaster says that another attempt wrote meanwhile, so that withdraw has to read again.
 var errFaster = errors.New("replay: the record was written meanwhile")
 
 func (a *attempt) release(ctx context.Context) error {
@@ -264,7 +264,8 @@ func (a *attempt) release(ctx context.Context) error {
 	return err
 }
 
-// later goes on trying for a minute, unless too many others do, and calls done at the end.
+// later calls try, again and again, for up to a minute in a goroutine, and done at the end.
+// If too many others do so, it calls done at once.
 func (k *keeper) later(try func(ctx context.Context) error, done func()) {
 	select {
 	case k.late <- struct{}{}:

@@ -22,23 +22,23 @@
 // runs the handler again. The same key with other arguments is a conflict.
 //
 // A call goes on when its caller is gone, up to Options.Grace, so that the repetition
-// finds its answer. Only a server that is shut down by package drain ends it earlier, as it
-// ends every call. Without this middleware, [mcp.StreamableHTTPOptions] decides: with
-// PropagateRequestCancellation a broken connection ends the handler of a 2026-07-28
-// client, without it the handler goes on. Under a key the setting makes no difference.
+// finds its answer. Only package drain ends it earlier, when it shuts the server down, as
+// it ends every call. Without this middleware, [mcp.StreamableHTTPOptions] decides: with
+// PropagateRequestCancellation a broken connection ends the handler of a 2026-07-28 client,
+// without it the handler goes on. Under a key the setting makes no difference.
 //
-// A client sees in the list of tools for which of them keys count: they have
-// "io.github.mcpchain/idempotency_key": true in their _meta, if it is known who asks.
+// In the list of tools, those for which keys count have
+// "io.github.mcpchain/idempotency_key": true in their _meta, if the caller is known.
 // Package retry/client then sends a key by itself with calls of tools that write.
 //
 // # When a server dies
 //
-// While a handler runs, its server holds a lease. When the server dies, the lease ends
-// and nobody knows how far the handler came. A tool that is annotated as read-only or
-// idempotent, or of which Options.Rerun says so, is run again; of any other tool the
-// repetition is told that it is not known whether the first call took effect. A
-// handler that passes [Key] on to a service which knows idempotency keys itself can be
-// run again.
+// While a handler runs, its server holds a lease. When the server dies, the lease ends, and
+// it is unknown how far the handler came. A tool that is annotated as read-only or
+// idempotent, or for which Options.Rerun returns true, is run again. For any other tool the
+// repetition fails, with an answer that says that the earlier call may have taken effect. A
+// handler that passes [Key] on to a service which knows idempotency keys itself can be run
+// again.
 package replay
 
 import (
@@ -67,13 +67,13 @@ type Options struct {
 	// other servers do not see and which does not survive it.
 	Store store.Store
 
-	// Owner says who makes a call; "" means that it does not know. It may be called
-	// concurrently. Nil means the authenticated user, or else the session, or else,
-	// where it does not come by HTTP, the connection. A call with a key of which
-	// nobody knows the owner is refused.
+	// Owner returns the caller of a request, "" if it is unknown. It may be called
+	// concurrently. Nil means the authenticated user, or else the session, or else, if the
+	// call does not come by HTTP, the connection. A call with a key is refused if its owner
+	// is unknown.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// Tools says for which tools keys count. Nil means for all.
+	// Tools reports whether keys count for a tool. Nil means for all.
 	Tools func(tool string) bool
 
 	// Argument is the name of an argument that holds the key, for tools that declare
@@ -87,13 +87,14 @@ type Options struct {
 	// ends. Zero means 10 minutes. With a negative one it ends with its caller.
 	Grace time.Duration
 
-	// Wait is how long a repetition waits for the first call while that runs. Zero
-	// means 30 s. With a negative one it is told at once to come back.
+	// Wait is how long a repetition waits for the first call while that runs; then the
+	// answer says when to call again. Zero means 30 s. With a negative one it does not
+	// wait.
 	Wait time.Duration
 
-	// Rerun says of which tools it does no harm to run the handler again after an
-	// attempt of which nobody knows how it ended. Nil means those that are annotated
-	// as read-only or idempotent.
+	// Rerun reports whether it does no harm to run the handler of a tool again after an
+	// attempt whose end is unknown. Nil means true for the tools that are annotated as
+	// read-only or idempotent.
 	Rerun func(tool string) bool
 
 	// WithoutStore runs calls without any protection while the store fails. Without it
@@ -113,8 +114,8 @@ type Options struct {
 
 // Limits bounds what is kept.
 type Limits struct {
-	// AnswerBytes is the size of the largest answer that is kept. Of a larger one a
-	// repetition is told that the call was made. Zero means 256 KiB.
+	// AnswerBytes is the size of the largest answer that is kept. If it is larger, a
+	// repetition fails with an answer that says that the call was made. Zero means 256 KiB.
 	AnswerBytes int
 
 	// KeysPerOwner is how many keys of one owner are kept at the same time: those of calls
@@ -167,7 +168,7 @@ func New(opts *Options) mcp.Middleware {
 // most 255 bytes, and unique for its owner and tool only.
 func Key(ctx context.Context) string { return call.KeyOf(ctx) }
 
-// A keeper is the middleware, and the tool that tells what became of a key.
+// A keeper is what the middleware and the tool call_status have in common.
 type keeper struct {
 	Options
 
@@ -223,7 +224,7 @@ type attempt struct {
 	args  string // a hash of the arguments
 	log   *slog.Logger
 
-	holder string // what the lease and the record say while this attempt has them
+	holder string // the lease and the record have it while they belong to this attempt
 	lease  *store.Lease
 	at     store.Version // of the record that says that the handler runs
 }
@@ -278,19 +279,22 @@ func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error
 	return nil, unavailable(err)
 }
 
-// resolve answers the call from what stands in the store, waits for who is at it, or
-// runs it.
+// resolve answers the call from the store, waits for the attempt that runs, or runs the
+// call.
 //
-// The lease and the record that says that the handler runs are taken in this order, in one step where the
-// store makes one of them. What may come between, or be lost:
-//   - This process dies after the lease and before the record: nothing was run, and nothing says so. When
-//     the lease is over, the next call runs it. In one step this cannot come.
-//   - It dies behind both: the record stands without a lease, and a repetition is told so.
-//   - The answer is lost: both may be there or on their way, and the handler is not run. undo puts a record in the
-//     place of the first that says that nothing was run, which a late write does not replace, and ends the lease.
+// First the lease is taken, and then the record is written that says that the handler runs: in one
+// step if the store can do that. What may come between, or be lost:
+//   - This process dies after the lease and before the record: nothing was run, and no record says
+//     otherwise. When the lease is over, the next call runs the handler. In one step this cannot
+//     happen.
+//   - It dies after both: the record stands without a lease, and a repetition fails with
+//     errUnknownEnd, unless the tool can be run again.
+//   - The answer is lost: both may be there or on their way, and the handler is not run. undo
+//     replaces the record by one that says that nothing was run, which a late write does not
+//     replace, and ends the lease.
 //
-// The look before it is not part of the step: a record that was written since is in the way of this one, and
-// claim answers from it.
+// The look into the store is not part of the step: if a record was written since, ours is not
+// written, and claim answers from the other one.
 func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, error) {
 	until := time.Now().Add(a.Wait)
 	for pause := time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
@@ -306,7 +310,7 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 				return a.replayed(rec, item.Version)
 			}
 		}
-		// Nobody has an answer. Who holds the lease is at work on one.
+		// There is no answer yet. If another attempt holds the lease, it is at work on one.
 		a.holder = rand.Text()
 		mine, err := a.seal(record{Holder: a.holder, Args: a.args})
 		if err != nil {
@@ -343,8 +347,8 @@ func (a *attempt) begin(old store.Version, mine []byte) store.Op {
 	return store.Op{Key: a.name, Old: old, Value: mine, TTL: a.Keep, Bound: a.bound(a.spare())}
 }
 
-// claim runs the call if nobody did, now that the lease is held and the record was written, or not,
-// over nothing.
+// claim runs the call, unless another attempt has done so. The lease is held; begun says whether
+// the record was written, which it is only if there was none before.
 func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp.Result, error) {
 	for {
 		a.at = begun.Item.Version
@@ -375,7 +379,8 @@ func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp
 	}
 }
 
-// notBegun answers a call whose record the store refused to write, or may have written.
+// notBegun answers a call whose record was refused by the store, or may have been written
+// although there was an error.
 func (a *attempt) notBegun(ctx context.Context, err error) (mcp.Result, error) {
 	if store.NotStored(err) {
 		a.drop(ctx)
@@ -395,8 +400,7 @@ func (a *attempt) drop(ctx context.Context) {
 	}
 }
 
-// bound returns what may stand in the store of the owner of a call so that a number of bytes
-// is left.
+// bound returns the bound for an owner's records under which spare bytes are left free.
 func (k *keeper) bound(spare int) store.Bound {
 	b := store.Bound{Keys: max(0, k.Limits.KeysPerOwner)}
 	if k.Limits.OwnerBytes > 0 {
@@ -424,8 +428,8 @@ func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
 }
 
 // detach returns a context for the handler that goes on for Options.Grace after ctx
-// has ended, unless the server ends. end is to be called when the handler has returned,
-// and done when its answer is kept, which the end of the server waits for.
+// has ended, unless the server ends. Call end when the handler has returned, and done when
+// its answer is kept: the shutdown of the server waits for done.
 func (a *attempt) detach(ctx context.Context) (_ context.Context, end, done func()) {
 	if a.Grace < 0 {
 		return ctx, func() {}, func() {}

@@ -141,7 +141,7 @@ func TestAKeyBelongsToItsOwnerAndTool(t *testing.T) {
 	require.Equal(t, "payment 1", says(t, server, "k", ``))
 	require.Equal(t, "payment 2", saysAs(t, server, as("bob", request("k", ``))))
 
-	// Names that run into each other are told apart.
+	// Names that would be equal when joined stay different.
 	glued := as("alicep", request("k", ``))
 	glued.Params.Name = "ay"
 	require.Equal(t, "payment 4", saysAs(t, server, glued))
@@ -375,8 +375,8 @@ func TestDuplicatesAreToldToComeBack(t *testing.T) {
 	})
 }
 
-// TestADuplicateThatWaitedRunsWhatWasForgotten proves that who waited for a call that
-// changed nothing makes it itself.
+// TestADuplicateThatWaitedRunsWhatWasForgotten proves that a repetition that waited for a
+// call that changed nothing runs the handler itself.
 func TestADuplicateThatWaitedRunsWhatWasForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bank
@@ -430,8 +430,8 @@ func TestACallGoesOnWhenItsCallerIsGone(t *testing.T) {
 	})
 }
 
-// TestAServerThatDies proves what a repetition learns when nobody knows how far the
-// handler came.
+// TestAServerThatDies proves what a repetition gets when it is unknown how far the handler
+// came.
 func TestAServerThatDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -553,8 +553,8 @@ func TestTheStoreFails(t *testing.T) {
 	}
 }
 
-// tardy is a store to which some writes come late, when their callers have been told that
-// they failed.
+// tardy is a store to which some writes come late, after they returned an error to their
+// callers.
 type tardy struct {
 	store.Store
 
@@ -743,8 +743,8 @@ func TestCipher(t *testing.T) {
 	require.EqualValues(t, 1, b.paid.Load())
 }
 
-// TestNothingOfAKeyIsInNames proves that who sees the names in a store learns neither
-// owners nor keys.
+// TestNothingOfAKeyIsInNames proves that the names in a store reveal neither owners nor
+// keys.
 func TestNothingOfAKeyIsInNames(t *testing.T) {
 	var b bank
 	spy := &spy{Store: store.NewMemory(nil)}

@@ -25,9 +25,10 @@ var advice = map[string]string{
 	"not_found":   "Nothing is kept under this key: the call did not arrive, changed nothing, or was too long ago.",
 }
 
-// AddStatusTool adds the tool call_status, which tells what became of the call with a key of
-// its caller's: "done", "running", "unknown_end" or "not_found", and what to do now. opts are
-// those of the middleware, and its Store is required. It panics when an option makes no sense.
+// AddStatusTool adds the tool call_status, which returns what became of a call that its caller
+// made with a key: "done", "running", "unknown_end" or "not_found", and what to do now. opts
+// are those of the middleware, and its Store is required. It panics when an option makes no
+// sense.
 func AddStatusTool(server *mcp.Server, opts *Options) {
 	if opts == nil || opts.Store == nil {
 		panic("replay.AddStatusTool: Options.Store is nil; give the store that the middleware has")
@@ -52,7 +53,7 @@ func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in status
 		return "", errNoOwner
 	}
 	name := nameOf(owner, in.Tool, in.Key)
-	live, err := k.Store.Get(ctx, name+"/live") // first: a call that ends meanwhile is done, and not unknown
+	live, err := k.Store.Get(ctx, name+"/live") // first: if the call ends meanwhile, it is done and not unknown_end
 	var item store.Item
 	if err == nil {
 		item, err = k.Store.Get(ctx, name)

@@ -169,8 +169,8 @@ func TestALeaseThatCouldNotBeEnded(t *testing.T) {
 	})
 }
 
-// TestTheLeaseIsHeldUntilTheRecordIsWithdrawn: nobody takes a record of which it is not known that it
-// was written for that of a server that died.
+// TestTheLeaseIsHeldUntilTheRecordIsWithdrawn: a record that may not have been written is not
+// mistaken for that of a server that died.
 func TestTheLeaseIsHeldUntilTheRecordIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bank

@@ -41,7 +41,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	call.Positive(of, "Expiry", &o.Expiry, time.Hour)
 	call.Positive(of, "Limits.ValueBytes", &o.Limits.ValueBytes, 64<<10)
 	if o.Limits.PerOwner = cmp.Or(o.Limits.PerOwner, 100); o.Limits.PerOwner < 0 {
-		o.Limits.PerOwner = math.MaxInt / 2 // of which one is always free
+		o.Limits.PerOwner = math.MaxInt / 2 // so many that a free one is always found
 	}
 	o.Limits.OwnerBytes = cmp.Or(o.Limits.OwnerBytes, 8<<20)
 	o.Argument = cmp.Or(o.Argument, "handle")
@@ -54,7 +54,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	return &keeper{Options: o, owners: call.Owners{Func: o.Owner}}
 }
 
-// A session is the state of one call.
+// A session is what the functions of this package need to know of one call.
 type session struct {
 	*keeper
 
@@ -83,7 +83,7 @@ func (s *session) taken() *taken {
 // A place is where a value is kept.
 type place struct {
 	name string // in the store
-	mark string // with which the value of a handle begins; empty for that of a session or a connection, which needs no Create
+	mark string // the beginning of the stored value of a handle; empty for a session or a connection, which need no Create
 }
 
 // place returns where the value of the call is kept.
@@ -111,7 +111,7 @@ func (s *session) place(ctx context.Context) (place, error) {
 // given returns the handle that the caller sent.
 func (s *session) given() (handle string, given bool, err error) {
 	var args map[string]json.RawMessage
-	_ = json.Unmarshal(call.ArgumentsOf(s.req), &args) // what is no object has no handle
+	_ = json.Unmarshal(call.ArgumentsOf(s.req), &args) // arguments that are no object have no handle
 	if sent := args[s.Argument]; sent != nil && json.Unmarshal(sent, &handle) != nil {
 		var received any
 		_ = json.Unmarshal(sent, &received) // which is JSON
@@ -120,11 +120,11 @@ func (s *session) given() (handle string, given bool, err error) {
 	return handle, handle != "", nil
 }
 
-// placeOf returns where the value with a handle is kept. An owner has so many places as
-// handles are allowed, and a handle ends with the number of its own, so that the store bounds
-// them and nobody counts. The name and the mark are hashes of the owner too: a handle of
-// somebody else names nothing, it takes as long to find that out as for one that never
-// existed, and who reads the store learns no handle.
+// placeOf returns where the value with a handle is kept. An owner has as many places as
+// handles are allowed, and a handle ends with the number of its place: so the number of
+// handles is bounded without a count. The owner is hashed into the name and the mark: another
+// owner's handle names nothing, takes as long to be refused as one that never existed, and
+// cannot be read from the store.
 func placeOf(owner string, handle Handle) place {
 	number := string(handle[strings.LastIndexByte(string(handle), '-')+1:])
 	return place{name: nameOf(owner, "place", number), mark: call.StoreName("state/", "handle", owner, string(handle))}
@@ -134,7 +134,7 @@ func nameOf(owner string, parts ...string) string {
 	return call.OwnedName("state/", owner, parts...)
 }
 
-// within returns a context under which the store keeps the bytes of an owner within bounds.
+// within returns a context under which the store bounds the bytes of an owner.
 func (k *keeper) within(ctx context.Context) context.Context {
 	return store.Within(ctx, store.Bound{Bytes: max(0, k.Limits.OwnerBytes)})
 }
@@ -145,17 +145,17 @@ func newHandle(number int) Handle {
 	return Handle(strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])) + "-" + strconv.Itoa(number))
 }
 
-// A value stands in the store behind the mark of its place and the time when it was made, if
-// its expiry is fixed, or else when it was written, in ms.
+// In the store, a value follows the mark of its place and a time in ms: when it was made if
+// its expiry is fixed, else when it was written.
 const stampSize = 8
 
 type content struct {
-	version store.Version // zero: nothing is kept there, or what belongs to another handle
+	version store.Version // zero: nothing is kept there for this handle
 	data    []byte
 	stamp   time.Time
 }
 
-// load returns what is kept at a place, and puts off its end.
+// load returns what is kept at a place, and puts off its expiry.
 func (k *keeper) load(ctx context.Context, p place) (content, error) {
 	item, err := k.Store.Get(ctx, p.name)
 	if err != nil {
@@ -168,7 +168,7 @@ func (k *keeper) load(ctx context.Context, p place) (content, error) {
 	case c.version == 0 && p.mark != "":
 		return content{}, k.unknown()
 	case c.version != 0 && !k.Fixed && time.Since(c.stamp) > k.Expiry/10:
-		// Who is in the way has put it off too.
+		// If another call was faster, it has put the expiry off too.
 		stamp := time.Now()
 		if now, ok, err := k.Store.Swap(k.within(ctx), p.name, c.version, p.stamped(stamp, c.data), k.Expiry); err == nil && ok {
 			c.version, c.stamp = now.Version, stamp
@@ -198,17 +198,17 @@ func (p place) stamped(at time.Time, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte(p.mark), uint64(at.UnixMilli())), data...)
 }
 
-// A purpose is what put is for. It decides what is told of a store that fails.
+// A purpose is what put is for. It decides which effect is reported if the store fails.
 type purpose uint8
 
 const (
-	creating purpose = iota // nobody knows the new handle, so a lost one does no harm
+	creating purpose = iota // the new handle was not returned yet, so a lost value does no harm
 	updating
 	saving // the handler has run, and may have changed something else
 )
 
-// put writes data over what was seen, and returns what is there if somebody else was
-// faster.
+// put replaces what was seen by data. It returns what is there now, and whether that is
+// data: if not, another call was faster.
 func (k *keeper) put(ctx context.Context, why purpose, p place, seen content, data []byte) (content, bool, error) {
 	if len(data) > k.Limits.ValueBytes {
 		return content{}, false, errTooLarge
@@ -324,7 +324,8 @@ func update[T any](ctx context.Context, k *keeper, p place, change func(*T) erro
 	return none, errBusy
 }
 
-// pause waits a little longer each time, by chance, so that one of many comes through.
+// pause waits for a random time, longer with each try, so that one of many callers comes
+// through. It returns false if ctx has ended.
 func pause(ctx context.Context, try int) bool {
 	if try < 2 {
 		return ctx.Err() == nil
@@ -378,7 +379,7 @@ func (k *keeper) remove(ctx context.Context, p place) error {
 	return errBusy
 }
 
-// What a caller is told.
+// The errors that a caller gets.
 var (
 	errUnknown = fault.New(fault.KindNotFound, "this handle is not known: it has expired, or there never was one").
 			WithCode("UNKNOWN_HANDLE").
@@ -419,7 +420,7 @@ var (
 // unknown is the error for a handle that names nothing.
 func (k *keeper) unknown() error { return k.begin(errUnknown) }
 
-// begin adds how to get a handle.
+// begin adds the step that gets a new handle.
 func (k *keeper) begin(f *fault.Error) error {
 	if k.NewTool == "" {
 		return f
@@ -427,8 +428,8 @@ func (k *keeper) begin(f *fault.Error) error {
 	return f.Step("Begin a new one, whose handle is in the answer", k.NewTool, nil)
 }
 
-// refusal makes of an error of a write what the caller may know. All that an owner has now expires
-// within Expiry, so no wait is longer.
+// refusal turns an error of a write into what the caller may know of it. All that an owner has now
+// expires within Expiry, so no wait is longer.
 func (k *keeper) refusal(err error, why purpose) error {
 	effect := fault.EffectUnknown
 	if why == creating || (why == updating && store.NotStored(err)) {
@@ -451,7 +452,7 @@ func (k *keeper) refusal(err error, why purpose) error {
 	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: effect})
 }
 
-// unavailable makes of an error of the store what the caller may know.
+// unavailable turns an error of the store into what the caller may know of it.
 func unavailable(err error, effect fault.Effect) error {
 	return call.StoreFailed(err, "the store of conversations", effect)
 }

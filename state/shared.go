@@ -26,9 +26,9 @@ type ShareOptions struct {
 }
 
 // A Shared is a resource that all calls of a server share, such as a pool of
-// connections: opened before the first call, closed at the end. If it cannot be opened, it
-// is tried again after a second, and then after twice the time, up to a minute. All methods
-// may be called concurrently.
+// connections: opened before the first call, closed at the end. If it cannot be opened, the
+// next try comes after a second at the earliest, and then after twice the time, up to a
+// minute. All methods may be called concurrently.
 //
 //	db := state.Share(nil, openPool, closePool)
 //	defer db.Close()
@@ -42,9 +42,9 @@ type Shared[T any] struct {
 
 	mu      sync.Mutex
 	value   *T            // nil while it is not open
-	opening chan struct{} // closed when the try that is under way has ended; nil if none is
+	opening chan struct{} // closed when the current try has ended; nil if there is none
 	failure error         // of the last try
-	wait    time.Duration // after it
+	wait    time.Duration // between the last try and the next
 	again   time.Time     // when another try may be made
 	closed  bool
 }
@@ -68,8 +68,8 @@ func Share[T any](opts *ShareOptions, open func(context.Context) (T, error), clo
 }
 
 // Middleware returns a middleware that opens the resource before the server answers
-// initialize, server/discover or a call. While it cannot be opened, these fail:
-// service_unavailable, with the time after which it is tried again.
+// initialize, server/discover or a call. While it cannot be opened, they fail as
+// service_unavailable, with the time of the next try.
 func (s *Shared[T]) Middleware() mcp.Middleware {
 	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		switch c.Method() {
@@ -82,7 +82,7 @@ func (s *Shared[T]) Middleware() mcp.Middleware {
 	})
 }
 
-// Get returns the resource, and opens it if nobody did. Several that ask at the same
+// Get returns the resource, and opens it if it is not open. Several callers at the same
 // time wait for one try.
 func (s *Shared[T]) Get(ctx context.Context) (value T, err error) {
 	for {
@@ -112,13 +112,13 @@ func (s *Shared[T]) start(ctx context.Context) (have *T, opening <-chan struct{}
 	case s.value != nil || s.opening != nil:
 		return s.value, s.opening, nil
 	}
-	if wait := time.Until(s.again); wait > 0 { // each call passes here; only one that needs it reads the clock
+	if wait := time.Until(s.again); wait > 0 { // the clock is read only while the resource is not open
 		return nil, nil, fault.Unavailable("a resource that this server needs").
 			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone}).
 			Because(s.failure)
 	}
 	s.opening = make(chan struct{})
-	go s.try(context.WithoutCancel(ctx)) // who asked first may go away
+	go s.try(context.WithoutCancel(ctx)) // the first caller may go away
 	return nil, s.opening, nil
 }
 
@@ -163,8 +163,8 @@ func (s *Shared[T]) ended(value T, err error) {
 	}
 }
 
-// Close closes the resource if it is open, and lets nobody open it again. Call it
-// when no call runs any longer.
+// Close closes the resource if it is open. It cannot be opened again. Call it when no call
+// runs any longer.
 func (s *Shared[T]) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

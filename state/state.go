@@ -9,10 +9,10 @@
 //	// In the tool add_item, which has an argument "cart":
 //	err := state.Update(ctx, func(c *Cart) error { c.Items = append(c.Items, item); return nil })
 //
-// A value is kept under its owner and its handle. The owner is who is calling: the
-// authenticated user, unless Options.Owner says otherwise. The handle is 128 random
-// bits and the number of a place of its owner's, minted by [Create]. A handle of
-// somebody else is answered exactly like one that never existed.
+// A value is kept under its owner and its handle. The owner is the caller: the
+// authenticated user, unless Options.Owner says otherwise. The handle is 128 random bits
+// and the number of one of the owner's places, made by [Create]. Another owner's handle is
+// answered exactly like one that never existed.
 //
 // Where a call has no handle, its value is that of the session, which HTTP clients
 // before 2026-07-28 have, or that of the connection, over stdio: it needs no handle,
@@ -20,9 +20,9 @@
 // HTTP since 2026-07-28 has neither, so its tools need the argument.
 //
 // [From] takes the value for the whole call: the middleware saves what was changed
-// when the handler has succeeded. [Update] changes it at once, and is the one for
-// calls that run at the same time: no update is lost. [Shared] is for what all
-// conversations share: a pool, a client.
+// when the handler has succeeded. [Update] changes it at once. Use it where calls run at
+// the same time: no update is lost. [Shared] is for what all conversations share: a pool, a
+// client.
 package state
 
 import (
@@ -45,21 +45,22 @@ type Options struct {
 	// other servers do not see and which does not survive it.
 	Store store.Store
 
-	// Owner says who makes a call; "" means that it does not know. It may be called
-	// concurrently. Nil means the authenticated user, or else the session, or else,
-	// where it does not come by HTTP, the connection.
+	// Owner returns the caller of a request, "" if it is unknown. It may be called
+	// concurrently. Nil means the authenticated user, or else the session, or else, if the
+	// call does not come by HTTP, the connection.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Argument is the name of the argument of tools and prompts that holds the handle.
 	// Empty means "handle".
 	Argument string
 
-	// NewTool is the name of the tool that makes a new handle. A caller whose handle is
-	// not known is told to call it. Empty means that none is named.
+	// NewTool is the name of the tool that makes a new handle. The answer to a handle that
+	// is missing, unknown or expired names it as the next step. Empty means that no tool is
+	// named.
 	NewTool string
 
-	// Expiry is how long a value is kept after it was used last, a tenth less at
-	// worst. Zero means an hour.
+	// Expiry is how long a value is kept after its last use, at worst a tenth less. Zero
+	// means an hour.
 	Expiry time.Duration
 
 	// Fixed counts Expiry from when the value was made.
@@ -82,8 +83,9 @@ type Limits struct {
 	ValueBytes int
 
 	// PerOwner is how many handles one owner may have. Zero means 100; with a negative
-	// one there is no limit. [Create] looks for a free place, with one question to the
-	// store each: one for an owner with few handles, PerOwner for one that has all.
+	// one there is no limit. [Create] looks for a free place, with one write to the store
+	// for each try: one try for an owner with few handles, PerOwner for an owner that has
+	// all.
 	PerOwner int
 
 	// OwnerBytes is how many bytes the values of one owner may take, those of sessions and
@@ -171,10 +173,10 @@ func From[T any](ctx context.Context) (*T, error) {
 }
 
 // Update changes the value of the conversation that the call belongs to, at once and
-// without losing what other calls change at the same time. change is run again,
-// on the newer value, when another call was faster, so it has no effect but on the
-// value. If it returns an error, nothing is changed and Update returns that. It cannot
-// be used in a call after [From].
+// without losing what other calls change at the same time. change is run again, on the
+// newer value, when another call was faster, so it must not change anything but the value.
+// If it returns an error, nothing is changed and Update returns that error. Update fails in
+// a call that has used [From].
 func Update[T any](ctx context.Context, change func(*T) error) error {
 	s, err := sessionOf(ctx, "state.Update")
 	if err != nil {

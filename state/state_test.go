@@ -194,7 +194,7 @@ func TestHandlesAreNotLogged(t *testing.T) {
 	}
 }
 
-// TestNamesInTheStore proves that who reads the names and sizes in a store learns no handle.
+// TestNamesInTheStore proves that the names and sizes in a store reveal no handle.
 func TestNamesInTheStore(t *testing.T) {
 	spy := &spy{Store: store.NewMemory(nil)}
 	h := begin(t, state.New(&state.Options{Store: spy}), "alice", cart{})
@@ -366,7 +366,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// retryOf returns what the caller is told about another try.
+// retryOf returns what the answer says about another try.
 func retryOf(t testing.TB, err error) fault.Retry {
 	t.Helper()
 	var f *fault.Error
@@ -376,8 +376,8 @@ func retryOf(t testing.TB, err error) fault.Retry {
 	return retry
 }
 
-// TestBytesOfAnOwnerAreBounded fills what one owner has with values of handles, and of sessions, of
-// which there may be many. Nobody else notices.
+// TestBytesOfAnOwnerAreBounded fills the share of one owner with values of handles, and of many
+// sessions. Other owners are not affected.
 func TestBytesOfAnOwnerAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -461,7 +461,8 @@ func TestOneOwnerDoesNotFillTheDefaultStore(t *testing.T) {
 	begin(t, mw, "bob", cart{Items: []string{strings.Repeat("x", 1000)}})
 }
 
-// TestSessionsShareTheBoundOfTheirOwner proves that who opens many sessions keeps no more.
+// TestSessionsShareTheBoundOfTheirOwner proves that an owner with many sessions keeps no
+// more.
 func TestSessionsShareTheBoundOfTheirOwner(t *testing.T) {
 	mw := state.New(&state.Options{Limits: state.Limits{OwnerBytes: 50_000}, Owner: func(context.Context, mcp.Request) string { return "alice" }})
 	full := 0
@@ -484,8 +485,8 @@ func TestSessionsShareTheBoundOfTheirOwner(t *testing.T) {
 	require.Equal(t, 6, full)
 }
 
-// TestWhatAStoreThatFailsMayHaveDone: a handle that nobody knows does no harm, a store that refused
-// has changed nothing, and of a handler that has run nobody knows.
+// TestWhatAStoreThatFailsMayHaveDone: a handle that was not returned does no harm, a store that
+// refused has changed nothing, and the effect of a handler that has run is unknown.
 func TestWhatAStoreThatFailsMayHaveDone(t *testing.T) {
 	for name, c := range map[string]struct {
 		err                    error

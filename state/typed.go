@@ -2,15 +2,15 @@ package state
 
 import "context"
 
-// A Typed keeps values of one type for code that is no handler of a call: a worker,
-// an HTTP endpoint. All methods may be called concurrently.
+// A Typed keeps values of one type for code outside of handlers: a worker, an HTTP
+// endpoint. All methods may be called concurrently.
 //
-// The owner is what Options.Owner returns for the caller behind "own:"; without that
-// function it is "user:" and the ID of the authenticated user.
+// The owner is "own:" and what Options.Owner returns for the caller; without that function
+// it is "user:" and the ID of the authenticated user.
 type Typed[T any] struct{ k *keeper }
 
 // For returns the store of values that the middleware with the same options keeps. It
-// panics when Options.Store is nil, because then the two have none in common.
+// panics when Options.Store is nil, because then the two do not share one.
 func For[T any](opts *Options) *Typed[T] {
 	if opts == nil || opts.Store == nil {
 		panic("state.For: Options.Store is nil; give the store that the middleware has")
@@ -23,8 +23,8 @@ func (t *Typed[T]) Create(ctx context.Context, owner string, value T) (Handle, e
 	return create(ctx, t.k, owner, value)
 }
 
-// Get returns a value. For a handle that is not known, or is another owner's, the
-// error is a fault of the kind [fault.KindNotFound].
+// Get returns a value. If the handle is unknown, or another owner's, the error is a fault
+// of the kind [fault.KindNotFound].
 func (t *Typed[T]) Get(ctx context.Context, owner string, h Handle) (T, error) {
 	var value, none T
 	if _, err := t.k.read(ctx, placeOf(owner, h), &value); err != nil {

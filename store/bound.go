@@ -11,24 +11,25 @@ import (
 // A Bound is what the keys of one group may hold in a store at the same time. A zero field
 // bounds nothing.
 //
-// A key of the form GROUP|NAME is in that group, in which no braces may be; one owner's keys are one group.
-// Only what was written under a Bound counts, until it is deleted, expires, or is written
-// without one.
+// A key of the form GROUP|NAME is in that group, whose name has no braces; one owner's keys are one
+// group. A value counts if it was written under a Bound, until it is deleted, expires, or is
+// replaced without one.
 type Bound struct {
-	// Keys is how many keys may stand.
+	// Keys is how many keys may be stored.
 	Keys int
 
 	// Bytes is how many bytes the keys and values may take, with [Overhead] for each key.
 	Bytes int
 }
 
-// Overhead is the number of bytes that each key counts beside its own and its value's.
+// Overhead is the number of bytes that each key counts in addition to its own bytes and
+// those of its value.
 const Overhead = 160
 
 type boundKey struct{}
 
-// Within returns a context under which Swap keeps a bound for the group of its key. It
-// travels in the context so that a store that wraps another one need not know of it.
+// Within returns a context under which Swap enforces a bound for the group of its key. The
+// bound travels in the context so that a store that wraps another one need not handle it.
 func Within(ctx context.Context, b Bound) context.Context {
 	if b == (Bound{}) && ctx.Value(boundKey{}) == nil {
 		return ctx
@@ -48,7 +49,7 @@ func BoundOf(ctx context.Context, key string) (group string, b Bound) {
 // GroupOf returns the group of a key, "" for a key that is in none.
 func GroupOf(key string) string {
 	group, _, ok := strings.Cut(key, "|")
-	if !ok || strings.ContainsAny(group, "{}") { // with which Redis says what lies in one place
+	if !ok || strings.ContainsAny(group, "{}") { // Redis uses braces to keep keys in one slot
 		return ""
 	}
 	return group
@@ -60,8 +61,8 @@ type RoomError struct {
 	// Reason is ErrFull, ErrManyKeys or ErrManyBytes.
 	Reason error
 
-	// After is how long it takes until so much has expired that there is room, if nothing
-	// else is stored meanwhile. Zero means that it is not known.
+	// After is how long it takes until enough has expired, if nothing else is stored
+	// meanwhile. Zero means unknown.
 	After time.Duration
 }
 

@@ -13,7 +13,7 @@ type Op struct {
 	Value []byte
 	TTL   time.Duration
 
-	// Bound is kept by a Swap, as if its context came from [Within].
+	// Bound is the bound for a Swap, as if its context came from [Within].
 	Bound Bound
 
 	// Anyway makes the operation although one before it was not ok.
@@ -29,17 +29,18 @@ type Done struct {
 // A Doer is a [Store] that makes several operations in one round trip, or under one lock. Do is like
 // the function of that name. It returns [errors.ErrUnsupported] for what it cannot make together.
 //
-// A store that embeds one in a struct, to change what one of its methods does, has its Do as well, which
-// does not call that method. Embed the interface Store instead.
+// If you embed a Doer in a struct to change one of its methods, the struct also gets its Do, which
+// does not call your method. Embed the interface Store instead.
 type Doer interface {
 	Do(ctx context.Context, ops ...Op) ([]Done, error)
 }
 
-// Do makes operations in order, in one round trip if the store is a [Doer]. After one that was not
-// ok, or was left out, it leaves out those without Anyway, for which OK is false.
+// Do makes operations in order, in one round trip if the store is a [Doer]. After an operation
+// that was not ok, or was left out, it leaves out those without Anyway: their OK is false.
 //
-// An error ends it. The operations before are in the result, as far as the store knows:
-// one that answers for all of them at once may have made any when that answer is lost.
+// An error ends it. The result has the operations before, as far as they are known: if a
+// store answers for all of them at once and that answer is lost, it may have made any of
+// them.
 func Do(ctx context.Context, s Store, ops ...Op) ([]Done, error) {
 	if d, ok := s.(Doer); ok {
 		if done, err := d.Do(ctx, ops...); !errors.Is(err, errors.ErrUnsupported) {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// Two writers saw the same version. One of them is told what is in its way.
+// Two writers saw the same version. One of them gets the value of the other.
 func Example() {
 	ctx := context.Background()
 	s := store.NewMemory(nil)

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// A Lease is a key that one holder at a time stands behind. It ends when it is
-// released or not renewed in time, as when its holder died. All methods may be called
-// concurrently.
+// A Lease is a key that has one holder at a time. It ends when it is released, or not
+// renewed in time, as when its holder has died. All methods may be called concurrently.
 //
 // A holder that is too slow loses its lease without knowing, and nothing can stop
 // it; but Renew reports it.
@@ -24,9 +23,10 @@ type Lease struct {
 }
 
 // Acquire takes the lease on key for ttl, unless something stands there, such as
-// another's lease. Then it returns a nil Lease and that Item. holder is what others find
-// meanwhile. It must differ from everything that anybody else stores under the key, so it
-// holds an ID of this holder: by it a write is known whose answer was lost.
+// another's lease. Then it returns a nil Lease and that Item. holder is the value that
+// others find under the key meanwhile. It must differ from everything that others store
+// there, so put an ID of this holder into it: by that ID, Acquire recognizes its own write
+// after a lost answer.
 //
 // After an error it is not known whether the lease was taken. If it was, it ends
 // after ttl, and Acquire with the same holder finds it.
@@ -36,7 +36,8 @@ func Acquire(ctx context.Context, s Store, key string, holder []byte, ttl time.D
 }
 
 // AcquireWith takes a lease as [Acquire] does and makes operations with it, as by [Do], if the lease
-// is taken. After an error neither is known of those that are not in done.
+// is taken. After an error it is unknown whether the lease was taken, and whether the operations
+// that are not in done were made.
 func AcquireWith(ctx context.Context, s Store, key string, holder []byte, ttl time.Duration, ops ...Op) (l *Lease, there Item, done []Done, err error) {
 	if len(holder) == 0 {
 		panic("store.Acquire: holder is empty; give bytes that only this holder stores")
@@ -60,8 +61,8 @@ func AcquireWith(ctx context.Context, s Store, key string, holder []byte, ttl ti
 }
 
 // Renew makes the lease last for another ttl from now. It reports whether the
-// lease is held: false means that it is lost for good. After an error it is not
-// known; try again.
+// lease is held: false means that it is lost for good. After an error it is unknown; try
+// again.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +74,7 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
 		if l.at = now.Version; ok {
 			return true, nil
 		}
-		if !bytes.Equal(now.Value, l.holder) { // else it was a renewal whose answer was lost
+		if !bytes.Equal(now.Value, l.holder) { // if equal, it was our own renewal, whose answer was lost
 			l.at = 0
 		}
 	}
@@ -89,7 +90,7 @@ func (l *Lease) Release(ctx context.Context) (bool, error) {
 }
 
 func (l *Lease) release(ctx context.Context) (bool, error) {
-	for l.at != 0 { // to Delete, zero is any version
+	for l.at != 0 { // never with zero, which to Delete means any version
 		ok, err := l.store.Delete(ctx, l.key, l.at)
 		if err != nil || ok {
 			return ok, err

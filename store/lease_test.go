@@ -11,7 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// deaf is a store whose answers to writes are lost while it is told to.
+// deaf is a store whose answers to writes are lost while the test wants it.
 type deaf struct {
 	store.Store
 

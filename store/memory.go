@@ -20,9 +20,9 @@ type MemoryOptions struct {
 // A Memory is a [Store] in the memory of this process. What it holds is lost when
 // the process ends, and other processes do not see it.
 //
-// When less than half of it is free, a group may hold less than its [Bound] allows, or than all
-// if that has none: with a quarter free a quarter, with an eighth free a sixteenth, and so on.
-// So not even many groups together take away all room from another one.
+// When less than half of it is free, a group may hold only a part of what its [Bound] allows,
+// or of MaxBytes if that sets no limit: with a quarter free a quarter, with an eighth free a
+// sixteenth, and so on. So even many groups together leave room for another one.
 type Memory struct {
 	most int // bytes
 
@@ -38,13 +38,13 @@ type entry struct {
 	key   string
 	item  Item
 	ends  time.Time
-	group *group // nil: it counts towards no bound
-	index [3]int // in the expiries of all, of the group, and of a look at some of them
+	group *group // nil if it counts towards no bound
+	index [3]int // its index in the expiries of the Memory, of the group, and in until
 }
 
 func (e *entry) size() int { return Overhead + len(e.key) + len(e.item.Value) }
 
-// A group is what was written under a bound with keys of one group.
+// A group has the entries with keys of one group that were written under a bound.
 type group struct {
 	name   string
 	bytes  int
@@ -63,8 +63,7 @@ func NewMemory(opts *MemoryOptions) *Memory {
 	return &Memory{most: cmp.Or(o.MaxBytes, 64<<20), entries: map[string]*entry{}, groups: map[string]*group{}}
 }
 
-// Len returns how many values are kept, those included that have expired and were
-// not yet removed.
+// Len returns how many values are kept, including expired ones that were not yet removed.
 func (m *Memory) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +86,7 @@ func (m *Memory) Swap(ctx context.Context, key string, old Version, value []byte
 		return Item{}, false, ErrTTL
 	}
 	_, bound := BoundOf(ctx, key)
-	value = bytes.Clone(value) // while nobody waits for it
+	value = bytes.Clone(value) // before the lock, so that nobody waits for the copy
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.swap(Op{Key: key, Old: old, Value: value, TTL: ttl, Bound: bound}, time.Now())
@@ -100,7 +99,7 @@ func (m *Memory) Delete(_ context.Context, key string, old Version) (bool, error
 	return m.delete(key, old, time.Now()), nil
 }
 
-// Do implements [Doer]. It is one step: nobody sees a part of it.
+// Do implements [Doer]. It is one step: no other call sees a part of it.
 func (m *Memory) Do(_ context.Context, ops ...Op) ([]Done, error) {
 	values := make([][]byte, len(ops))
 	for i, op := range ops {
@@ -123,7 +122,7 @@ func (m *Memory) Do(_ context.Context, ops ...Op) ([]Done, error) {
 	})
 }
 
-// swap is Swap for who has the lock, and does not change the value.
+// swap is Swap for a caller that holds the lock. It keeps the value without a copy.
 func (m *Memory) swap(op Op, now time.Time) (Item, bool, error) {
 	if len(op.Key) > MaxKey || len(op.Value) > m.most/4 {
 		return Item{}, false, ErrTooLarge
@@ -149,7 +148,7 @@ func (m *Memory) swap(op Op, now time.Time) (Item, bool, error) {
 	return item, err == nil, err
 }
 
-// delete is Delete for who has the lock.
+// delete is Delete for a caller that holds the lock.
 func (m *Memory) delete(key string, old Version, now time.Time) bool {
 	e := m.live(key, now)
 	if e == nil || old != 0 && e.item.Version != old {
@@ -215,8 +214,8 @@ func (m *Memory) live(key string, now time.Time) *entry {
 	return e
 }
 
-// within returns an error if an entry of a size may not stand in a group: e, or a new one if e
-// is nil. One that takes no more than it did always may.
+// within returns an error if a group has no room for an entry of this size: e, or a new one if
+// e is nil. An entry that does not grow always has room.
 func (m *Memory) within(b Bound, in *group, e *entry, size int, now time.Time) error {
 	if b.Bytes > 0 && size > b.Bytes {
 		return ErrTooLarge
@@ -230,7 +229,7 @@ func (m *Memory) within(b Bound, in *group, e *entry, size int, now time.Time) e
 	}
 	for {
 		var reason error
-		room := func(keys, bytes int) bool { // when so much of the group has gone
+		room := func(keys, bytes int) bool { // after so many keys and bytes of the group have expired
 			switch {
 			case another > 0 && b.Keys > 0 && in.expiry.Len()-keys+another > b.Keys:
 				reason = ErrManyKeys
@@ -250,14 +249,14 @@ func (m *Memory) within(b Bound, in *group, e *entry, size int, now time.Time) e
 			continue
 		}
 		full := &RoomError{Reason: reason, After: in.expiry.until(now, room)}
-		if full.After == 0 { // it has not so much itself
+		if full.After == 0 { // the group itself will not free enough; others have to
 			full.After = m.expiry.until(now, func(_, bytes int) bool { return in.bytes+more <= m.share(b, m.most-m.bytes-more+bytes) })
 		}
 		return full
 	}
 }
 
-// share returns how many bytes may stand in a group when so many are free.
+// share returns how many bytes a group may hold while so many are free.
 func (m *Memory) share(b Bound, free int) int {
 	all := m.most
 	if b.Bytes > 0 {
@@ -269,9 +268,9 @@ func (m *Memory) share(b Bound, free int) int {
 	return all
 }
 
-// put stores an item in e, or in a new entry if e is nil, which counts towards the bound of a
-// group if it is not nil. Each put removes two expired entries, so that more go than come
-// and no goroutine is needed.
+// put stores an item in e, or in a new entry if e is nil. If in is not nil, the entry counts
+// towards the bound of that group. Each put removes up to two expired entries, more than it
+// adds, so that no goroutine has to remove them.
 func (m *Memory) put(e *entry, key string, value []byte, now, ends time.Time, in *group) (Item, error) {
 	for range 2 {
 		m.dropExpired(&m.expiry, now)
@@ -301,7 +300,7 @@ func (m *Memory) put(e *entry, key string, value []byte, now, ends time.Time, in
 	return e.item, nil
 }
 
-// join counts an entry towards the bound of a group, if it is not nil.
+// join counts an entry towards the bound of a group, unless in is nil.
 func (m *Memory) join(e *entry, in *group) {
 	if e.group = in; in == nil {
 		return
@@ -328,7 +327,7 @@ func (m *Memory) leave(e *entry) {
 	}
 }
 
-// dropExpired removes an expired entry, if there is one.
+// dropExpired removes an expired entry, and reports whether there was one.
 func (m *Memory) dropExpired(from *expiries, now time.Time) bool {
 	if from.Len() == 0 || now.Before(from.all[0].ends) {
 		return false
@@ -347,7 +346,7 @@ func (m *Memory) remove(e *entry) {
 // expiries is a heap of entries, the one that expires first on top.
 type expiries struct {
 	all []*entry
-	of  int // which index of an entry is that in all
+	of  int // which index of an entry is its place in all
 }
 
 const (
@@ -358,8 +357,8 @@ const (
 	maxLook = 1000
 )
 
-// until returns how long it takes until so many keys and bytes have expired that there is room, or
-// maxLook keys: zero if they are never so many.
+// until returns how long it takes until enough keys and bytes have expired for room to return
+// true, or until maxLook keys have expired. It returns zero if all of them are not enough.
 func (h *expiries) until(now time.Time, room func(keys, bytes int) bool) time.Duration {
 	look := expiries{of: ofLook}
 	push := func(i int) {

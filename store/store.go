@@ -1,7 +1,7 @@
-// Package store is the one small interface behind which mcpchain's packages keep
-// what must outlive a connection or be known to several servers: a conversation's
-// state, the first answer of a call, counts. [Memory] is the embedded default for
-// one machine; contrib/redis is for many. Package storetest tests any other.
+// Package store has the one small interface through which mcpchain's packages keep what
+// must outlive a connection or be shared by several servers: a conversation's state, the
+// first answer of a call, counts. [Memory] is the embedded default for one machine;
+// contrib/redis is for many. Package storetest tests any other.
 //
 //	s := store.NewMemory(nil)
 //	item, ok, err := s.Swap(ctx, "greeting", 0, []byte("hello"), time.Hour) // 0: only if nothing is there
@@ -9,8 +9,8 @@
 //	item, ok, err = s.Swap(ctx, "greeting", item.Version, []byte("hi"), time.Hour)
 //	n, err := s.Add(ctx, "failures", 1, time.Minute)
 //
-// A [Lease] on top of it is held by one holder at a time and ends when its holder dies. A
-// [Bound] keeps one owner from filling the store of all.
+// A [Lease] on top of it has one holder at a time and ends when that holder dies. A [Bound]
+// prevents one owner from filling the store for all others.
 package store
 
 import (
@@ -38,12 +38,11 @@ type Item struct {
 // another, each between its beginning and its end.
 //
 // A ttl says how long the value is kept; it must be positive. After it the key is
-// absent. A store never gives a value away earlier, unless it documents an option
-// that lets it.
+// absent. A store never drops a value earlier, unless it documents an option for that.
 //
 // On an error the other results are zero, and whether a write took effect is not
-// known, unless [NotStored] reports that it did not. What an error that is no
-// *fault.Error says is for logs only.
+// known, unless [NotStored] reports that it did not. The text of an error is for logs only,
+// unless it is a *fault.Error.
 //
 // All methods may be called concurrently.
 type Store interface {
@@ -52,8 +51,8 @@ type Store interface {
 
 	// Swap stores value under key for ttl if the version that stands there is old,
 	// zero for an absent key. It returns what stands under key afterwards: the new
-	// Item if ok, else the one that was in the way. The caller may reuse value after
-	// the return.
+	// Item if ok, else the one that was there already. The caller may reuse value after the
+	// return.
 	//
 	// If ctx comes from [Within], the value counts towards the bound of the key's group,
 	// in the same atomic step: Swap fails with a [RoomError] if the group would exceed its
@@ -93,7 +92,8 @@ var (
 	// ErrNotCounter says that Add met a value that is no number.
 	ErrNotCounter = errors.New("store: the value is not a counter")
 
-	// ErrRange says that a number is beyond what is counted exactly.
+	// ErrRange says that a number is beyond the range that is counted exactly, see
+	// [MaxCount].
 	ErrRange = errors.New("store: the counter is out of range")
 
 	// ErrTTL says that a ttl is not positive, which is a mistake of the program.

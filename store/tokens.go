@@ -9,5 +9,5 @@ type Tokens struct {
 	Key      string        // of the bucket
 	N        int           // tokens to be taken
 	Burst    int           // the most that the bucket holds
-	Interval time.Duration // in which it gets one
+	Interval time.Duration // in which it gets one token
 }

@@ -18,11 +18,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// HTTP returns a handler that serves what handler does, which is the one that serves MCP:
+// HTTP returns a handler that stands around handler, the one that serves MCP:
 //
 //	http.Handle("/mcp", transport.HTTP(mcp.NewStreamableHTTPHandler(get, nil), nil))
 //
-// Put it outermost, outside of auth.RequireBearerToken too: that sends the text of the
+// Put it outermost, also outside of auth.RequireBearerToken, which sends the text of the
 // error that its verifier returns. opts may be nil. HTTP panics when handler is nil.
 //
 // # What is hidden
@@ -30,22 +30,21 @@ type Options struct {
 // The SDK's HTTP handler answers a request that it cannot read before any middleware runs,
 // and its answers repeat raw parameters and name Go types. Two kinds of answers are
 // replaced. A plain text with a status of 400 or above becomes the text of the status,
-// unless it is a text of the SDK that has nothing of the request in it. A JSON-RPC error
-// that tells how decoding failed, in a body of JSON or in an event, becomes an "Invalid
-// message". Each gets a reference, under which the log has the original. A JSON-RPC error
-// above 64 KiB passes as it is, and so does one that is written in several parts. The SDK
+// unless it is a text of the SDK that repeats nothing of the request. A JSON-RPC error that
+// says how decoding failed, in a JSON body or in an event, becomes an "Invalid message".
+// Each replacement has a reference, under which the log has the original. A JSON-RPC error
+// above 64 KiB passes unchanged, and so does one that is written in several parts; the SDK
 // writes each message at once.
 //
 // # When an answer is on the wire
 //
-// [net/http] writes the rest of an answer after its handler has returned. An answer to a
-// POST in JSON gets a Content-Length and is flushed before, and a stream of events is
-// flushed, so that an answer is complete for its client when package drain says that it
-// is written.
+// [net/http] writes the rest of an answer after its handler has returned. HTTP flushes the
+// answer to a POST before: one in JSON, to which it adds a Content-Length, and a stream of
+// events. So the client has the complete answer when package drain counts it as written.
 //
 // When a [drain.Drain] has been shut down, the streams that clients opened with GET end, so
-// that [http.Server.Shutdown] does not wait for them. Answers that are written after its
-// readiness has fallen tell the client to use another connection.
+// that [http.Server.Shutdown] does not wait for them. Answers that are written after
+// readiness has fallen ask the client to use another connection.
 //
 // [drain.Drain]: https://pkg.go.dev/github.com/mcpchain/mcpchain/drain#Drain
 func HTTP(handler http.Handler, opts *Options) http.Handler {
@@ -77,8 +76,8 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 	})
 }
 
-// An answer is a ResponseWriter that replaces what a client should not read, and ends when
-// all of the answer is on the wire.
+// An answer is a ResponseWriter that replaces what a client should not read. Its end puts
+// the rest of the answer on the wire.
 type answer struct {
 	http.ResponseWriter
 
@@ -87,8 +86,8 @@ type answer struct {
 	exchange *exchange.Exchange
 
 	status int  // what was given to WriteHeader; 0 before that
-	kept   kept // what stands in body
-	wrote  bool // what was not kept
+	kept   kept // what body has
+	wrote  bool // a part was written that was not kept back
 	body   bytes.Buffer
 }
 
@@ -97,8 +96,8 @@ type kept uint8
 
 const (
 	nothing kept = iota
-	text         // of an error, until it is complete
-	message      // in JSON, until it is known whether it is the whole answer
+	text         // the text of an error, until it is complete
+	message      // a JSON message, until it is known whether it is the whole answer
 )
 
 // Unwrap is for [http.ResponseController].
@@ -155,7 +154,7 @@ func (a *answer) writeHeader() {
 	a.ResponseWriter.WriteHeader(a.status)
 }
 
-// Write writes a part of the answer, or what stands for it.
+// Write writes a part of the answer, or its replacement, or keeps it back.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)

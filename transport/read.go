@@ -18,14 +18,14 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// maxPart is how much of an answer is looked at.
+// maxPart is how many bytes of an answer are checked.
 const maxPart = 64 << 10
 
-// replaceText replaces the text of an error that was kept back, unless it is one of the SDK
-// that has nothing of the request in it.
+// replaceText replaces the text of an error that was kept back, unless it is a text of the
+// SDK that repeats nothing of the request.
 func (a *answer) replaceText() {
 	line := strings.TrimSpace(a.body.String())
-	if slices.ContainsFunc(constantTexts, func(known string) bool { return strings.HasPrefix(line, known) }) {
+	if slices.ContainsFunc(constantTexts, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {
 		return
 	}
 	reference := a.record(a.status, a.body.String())
@@ -33,17 +33,17 @@ func (a *answer) replaceText() {
 	a.body.WriteString(http.StatusText(a.status) + "\nReference: " + reference + "\n")
 }
 
-// constantTexts are how the SDK's texts begin that have nothing of the request in them.
+// constantTexts are the beginnings of the SDK's texts that repeat nothing of the request.
 var constantTexts = []string{
 	"Method Not Allowed", "session not found", "session user mismatch", "session is closing", "no server available", "no bearer token",
 	"POST requires a non-empty body", "request body exceeds ", "Content-Type must be 'application/json'", "Accept must contain ",
 	"Bad Request: Unsupported protocol version (supported versions: ", "Bad Request: GET requires ", "Bad Request: DELETE requires ",
 }
 
-// decoding is how texts of decoders and of the SDK about them look.
+// decoding matches the error texts of decoders, and those of the SDK that repeat them.
 var decoding = regexp.MustCompile(`unmarshal|json: |Go (value|struct)|invalid character|unexpected end of JSON|invalid ID type|\*?\bmcp\.[A-Z]`)
 
-// masked returns the message, or what is sent in its place if it is an error of a decoder.
+// masked returns the message, or its replacement if it is the error of a decoder.
 func (a *answer) masked(p []byte) []byte {
 	start, end := bytes.IndexByte(p, '{'), bytes.LastIndexByte(p, '}')
 	if start < 0 || end < start {
@@ -69,12 +69,12 @@ func (a *answer) masked(p []byte) []byte {
 		code = jsonrpc.CodeInvalidParams
 	}
 	unread := fault.New(fault.KindValidation, "the message could not be read: its parameters are not what the method takes")
-	told := faults.WithReference(unread, a.record(http.StatusOK, failed.Message))
-	message["error"] = encode(&jsonrpc.Error{Code: code, Message: told.Error(), Data: encode(told)})
+	referenced := faults.WithReference(unread, a.record(http.StatusOK, failed.Message))
+	message["error"] = encode(&jsonrpc.Error{Code: code, Message: referenced.Error(), Data: encode(referenced)})
 	return slices.Concat(p[:start], encode(message), p[end+1:])
 }
 
-// encode returns what cannot fail to be JSON as JSON.
+// encode returns a value as JSON. It is for values that always encode.
 func encode(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -83,7 +83,7 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// record writes what stood in the answer, and returns the reference to it.
+// record logs the original text of an answer, and returns the reference of the record.
 func (a *answer) record(status int, text string) (reference string) {
 	reference = uuid.Must(uuid.NewV7()).String()
 	call.Notice(a.request.Context(), a.logger, slog.LevelInfo, "a request was not read", slog.Int("status", status),

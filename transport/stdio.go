@@ -43,10 +43,10 @@ const maxLine = 16 << 20
 // server. Here it is answered with a JSON-RPC error (-32700 for what is no JSON, else
 // -32600), recorded with its length only, and dropped. So is a line above
 // 16 MiB, which is the SDK's own bound, and a batch, which the protocol has not had since
-// version 2025-06-18. A message has to stand on one line, as the protocol says.
+// version 2025-06-18. A message has to be one line, as the protocol says.
 //
-// Each request is followed until its answer has been written, which package drain waits
-// for.
+// Stdio follows each request until its answer has been written, so that package drain can
+// wait for that.
 func Stdio(opts *StdioOptions) mcp.Transport {
 	t := &lines{max: maxLine}
 	if opts != nil {
@@ -78,7 +78,8 @@ func (t *lines) Connect(ctx context.Context) (mcp.Connection, error) {
 	return &connection{Connection: c, unanswered: map[jsonrpc.ID]*exchange.Exchange{}}, nil
 }
 
-// A connection makes an Exchange of each request that it reads, and ends it with the answer.
+// A connection makes an Exchange for each request that it reads, and ends it when the answer
+// is written.
 type connection struct {
 	mcp.Connection
 
@@ -110,7 +111,7 @@ func (c *connection) Write(ctx context.Context, message jsonrpc.Message) error {
 	if answer, ok := message.(*jsonrpc.Response); ok {
 		c.mu.Lock()
 		x := c.unanswered[answer.ID]
-		delete(c.unanswered, answer.ID) // who has read the answer may use the ID again
+		delete(c.unanswered, answer.ID) // once it has read the answer, the client may use the ID again
 		c.mu.Unlock()
 		if x != nil {
 			defer x.End()
@@ -125,7 +126,7 @@ func (c *connection) Close() error {
 	return c.Connection.Close()
 }
 
-// end ends what will not be answered.
+// end ends the exchanges of requests that will not be answered.
 func (c *connection) end() {
 	c.mu.Lock()
 	unanswered := c.unanswered
@@ -136,8 +137,8 @@ func (c *connection) end() {
 	}
 }
 
-// lockedWriter keeps the answers to broken lines and those of the server apart. Each is
-// one call of Write.
+// lockedWriter keeps the answers to broken lines and those of the server from mixing. Each
+// is one call of Write.
 type lockedWriter struct {
 	io.WriteCloser
 	mu sync.Mutex
@@ -202,7 +203,7 @@ func (r *goodLines) line() (line []byte, size int, err error) {
 	}
 }
 
-// broken says what is wrong with a line, with a code that is 0 when nothing is.
+// broken returns the error code for a line and what is wrong with it, 0 if nothing is.
 func broken(line []byte) (code int, reason string) {
 	switch {
 	case !json.Valid(line):
@@ -216,7 +217,8 @@ func broken(line []byte) (code int, reason string) {
 	return 0, ""
 }
 
-// answer tells the client, with the ID that JSON-RPC has where none could be read.
+// answer sends the error to the client, with the ID null, which JSON-RPC prescribes if the
+// ID cannot be read.
 func (r *goodLines) answer(code int, reason string) error {
 	line, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": "Invalid message: " + reason + "."},

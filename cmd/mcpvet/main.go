@@ -44,10 +44,10 @@ func main() {
 // onlyFix is set in the environment of the process that applies fixes.
 const onlyFix = "MCPVET_ONLY_FIX"
 
-// fix applies the fixes, or shows them, in a process of its own: the multichecker prints
-// nothing of what is left, and ends its process with the status 0. It takes the flags of
-// fixing away, so that this process reports what is left. It returns the exit status of a
-// failure, which has been printed.
+// fix applies the fixes, or shows them, in a process of its own, because the multichecker
+// does not print the findings that are left, and ends its process with the status 0. It
+// removes the flags of fixing from the arguments, so that this process reports what is
+// left. After a failure, which has been printed, it returns the exit status.
 func fix() int {
 	self, err := os.Executable()
 	if err == nil {

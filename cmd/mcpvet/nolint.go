@@ -8,8 +8,9 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// withNolint returns a check that does not report what a comment silences. In golangci-lint,
-// which does so itself and finds comments that silence nothing, the checks run without it.
+// withNolint returns a check that does not report what a comment silences. golangci-lint
+// handles these comments itself, and also finds those that silence nothing, so there the
+// checks run without it.
 func withNolint(check *analysis.Analyzer) *analysis.Analyzer {
 	silent := *check
 	silent.Run = func(pass *analysis.Pass) (any, error) {

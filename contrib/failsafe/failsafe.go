@@ -10,16 +10,16 @@
 //	})
 //	server.AddReceivingMiddleware(mcpchain.Standard(nil, guard))
 //
-// A policy sees a failure where the server or what it needs failed: a timeout, a
-// connection, an unavailable service, a bug. What the caller got wrong, what does not
-// exist and what is refused is no failure to it, so that a model that explores opens no
-// circuit. A policy that refuses is told in mcpchain's words; the handler has not run:
+// A policy counts a call as failed if the server, or a service that it needs, failed: a
+// timeout, a connection, an unavailable service, a bug. It does not count mistakes of the
+// caller, things that do not exist and refusals, so a model that explores opens no circuit.
+// If a policy refuses a call, the handler does not run, and the caller reads:
 //
 //	Service unavailable: "search" failed too often and is not called for a while.
 //	Retry: yes, after 30 s. Nothing was changed by this call.
 //
-// Policies that run a handler again, such as retries and hedges, know nothing of what a
-// tool changes: use retry.Server for those.
+// Policies that run a handler again, such as retries and hedges, do not know what a tool
+// changes: use retry.Server instead.
 package failsafe
 
 import (
@@ -50,13 +50,13 @@ type Options struct {
 	// called once for each key, and may return nil for none. It must not block.
 	Policies func(key string) []fs.Policy[mcp.Result]
 
-	// Key names what a request is guarded as; "" for not at all. It may be called
-	// concurrently; a request for which it panics is not guarded. Nil means the name of
-	// the tool. [ByOwner] guards by the authenticated user.
+	// Key returns the key under which a request is guarded, "" for none. It may be called
+	// concurrently; if it panics, the request is not guarded. Nil means the name of the
+	// tool. [ByOwner] guards by the authenticated user.
 	Key func(ctx context.Context, req mcp.Request) string
 
-	// MaxKeys is how many keys are remembered. The state of the one that was not used
-	// for longest is forgotten. Zero means 10,000.
+	// MaxKeys is how many keys are remembered. Beyond that, the state of the least recently
+	// used key is forgotten. Zero means 10,000.
 	MaxKeys int
 }
 
@@ -109,10 +109,10 @@ func New(opts *Options) mcp.Middleware {
 			return run(ctx, method, req, next, key, policies)
 		}
 	}
-	return middleware.Chain(middleware.Render(nil), guarding) // so that refusals are told alone, too
+	return middleware.Chain(middleware.Render(nil), guarding) // so that refusals are rendered without mcpchain.Standard too
 }
 
-// failed is what policies see of a failure.
+// failed is the error that policies see for a failure that counts.
 type failed struct {
 	res mcp.Result
 	err error
@@ -126,7 +126,7 @@ func run(ctx context.Context, method string, req mcp.Request, next mcp.MethodHan
 	var panics panicked
 	var mu sync.Mutex
 	res, err := fs.With(policies...).WithContext(ctx).GetWithExecution(func(exec fs.Execution[mcp.Result]) (res mcp.Result, err error) {
-		// A panic that passed a policy would leave what the policy counts as it is.
+		// A panic that passed through a policy would not be counted by it.
 		defer func() {
 			if p := recover(); p != nil {
 				mu.Lock()
@@ -139,7 +139,7 @@ func run(ctx context.Context, method string, req mcp.Request, next mcp.MethodHan
 		if f, ok := middleware.FaultOf(res, err); ok && counts(f.Kind()) {
 			return nil, &failed{res, err}
 		} else if ok && err != nil {
-			return told{res, err}, nil // a success to the policies
+			return uncounted{res, err}, nil // a success to the policies
 		}
 		return res, err
 	})
@@ -149,8 +149,8 @@ func run(ctx context.Context, method string, req mcp.Request, next mcp.MethodHan
 	if p != nil {
 		panic(p)
 	}
-	if t, ok := res.(told); ok {
-		return t.Result, t.err
+	if u, ok := res.(uncounted); ok {
+		return u.Result, u.err
 	}
 	if f := (*failed)(nil); errors.As(err, &f) {
 		return f.res, f.err
@@ -161,14 +161,15 @@ func run(ctx context.Context, method string, req mcp.Request, next mcp.MethodHan
 	return res, nil
 }
 
-// told carries an error past policies to which it is none of theirs.
-type told struct {
+// uncounted hides an error from policies that should not count it.
+type uncounted struct {
 	mcp.Result
 
 	err error
 }
 
-// counts reports whether a failure is one of the server's or of what it needs.
+// counts reports whether a failure is the fault of the server or of a service that it
+// needs.
 func counts(kind fault.Kind) bool {
 	switch kind {
 	case fault.KindTimeout, fault.KindConnectionFailed, fault.KindServiceUnavailable, fault.KindServerError, fault.KindInternal:
@@ -178,7 +179,7 @@ func counts(kind fault.Kind) bool {
 	}
 }
 
-// refusal words what a policy says.
+// refusal returns the failure that a caller gets for the error of a policy.
 func refusal(key string, err error, policies []fs.Policy[mcp.Result]) error {
 	name := strconv.Quote(key)
 	retry := fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone}
@@ -202,8 +203,8 @@ func refusal(key string, err error, policies []fs.Policy[mcp.Result]) error {
 	}
 }
 
-// opens returns when a breaker that is open will let a call try, zero or less if one is
-// trying.
+// opens returns how long an open breaker still refuses all calls, zero or less if none is
+// open, because a call tests whether the breaker may close.
 func opens(policies []fs.Policy[mcp.Result]) (delay time.Duration) {
 	for _, p := range policies {
 		if breaker, ok := p.(circuitbreaker.CircuitBreaker[mcp.Result]); ok && breaker.IsOpen() {

@@ -14,8 +14,8 @@ import (
 )
 
 // The errors of mcp-go's helpers have no type, and its own handlers send them as the text of
-// a result. They are known by their whole text, and believed only as far as the arguments of
-// the call agree.
+// a result. They are recognized by their whole text, and only if the arguments of the call
+// agree with it.
 var (
 	missing = regexp.MustCompile(`^required argument ("(?:[^"\\]|\\.)*") not found$`)
 	typed   = regexp.MustCompile(`^(?:item (\d+) in )?argument ("(?:[^"\\]|\\.)*") (?:is not an? |cannot be converted to )(string|int|float64|bool|string slice|int slice|float64 slice|bool slice)$`)
@@ -36,7 +36,8 @@ var expected = map[string]string{
 }
 
 // wrongArguments returns the failure in what a handler returned, nil for a success and for
-// what the tool says itself. The errors of helpers become violations, all of a tree.
+// a failed result in the tool's own words. All errors of helpers in a tree of errors become
+// violations.
 func wrongArguments(req mcpgo.CallToolRequest, res *mcpgo.CallToolResult, err error) error {
 	if err == nil {
 		text, ok := only(res)
@@ -47,7 +48,7 @@ func wrongArguments(req mcpgo.CallToolRequest, res *mcpgo.CallToolResult, err er
 		reason, unfit := strings.CutPrefix(text, bindFailed)
 		switch v, ok := violation(text, req); {
 		case failed:
-			return errors.New(cause) // of which nobody knows who worded it
+			return errors.New(cause) // it may not be worded for the caller
 		case unfit:
 			err = validate.Arguments(errors.New(reason))
 		case ok:
@@ -72,7 +73,7 @@ func wrongArguments(req mcpgo.CallToolRequest, res *mcpgo.CallToolResult, err er
 	return fault.Violations(found...).Because(err)
 }
 
-// only returns the text of a result that is an error and says nothing else.
+// only returns the text of an error result that has nothing but that text.
 func only(res *mcpgo.CallToolResult) (string, bool) {
 	if res == nil || !res.IsError || len(res.Content) != 1 || res.StructuredContent != nil || res.NeedsInput() {
 		return "", false
@@ -81,7 +82,7 @@ func only(res *mcpgo.CallToolResult) (string, bool) {
 	return text.Text, ok
 }
 
-// each visits the texts of the errors of a tree that wrap no other.
+// each visits the texts of the leaves in a tree of errors.
 func each(err error, left *int, visit func(text string)) {
 	if *left--; err == nil || *left < 0 {
 		return
@@ -98,7 +99,7 @@ func each(err error, left *int, visit func(text string)) {
 	}
 }
 
-// violation returns what the text of a helper says.
+// violation returns the violation that the text of a helper describes.
 func violation(text string, req mcpgo.CallToolRequest) (fault.Violation, bool) {
 	if len(text) > maxText {
 		return fault.Violation{}, false
@@ -129,7 +130,8 @@ func violation(text string, req mcpgo.CallToolRequest) (fault.Violation, bool) {
 	return fault.Violation{}, false
 }
 
-// unmarshalled words an error of encoding/json, which names the field, but in a list.
+// unmarshalled returns the violation for an error of encoding/json, which names the field,
+// but not the item of a list.
 func unmarshalled(field, goType string, req mcpgo.CallToolRequest) (fault.Violation, bool) {
 	v := fault.Violation{Field: field, Rule: "type"}
 	switch name := strings.TrimLeft(goType, "*"); {

@@ -16,15 +16,15 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// What the middlewares see of a text shares its memory with what the handler returned.
-// Anything else that a result holds is rare, and goes through JSON.
+// The texts that middlewares see share memory with those that the handler returned. Other
+// content is rare, and is converted through JSON.
 
 var tools = &kind[mcpgo.CallToolRequest, *mcpgo.CallToolResult]{
 	method: middleware.MethodCallTool,
 	request: func(own *mcpgo.CallToolRequest, session *mcp.ServerSession) mcp.Request {
 		p := &own.Params
 		if len(p.RawArguments) == 0 && p.Arguments != nil {
-			if raw, err := json.Marshal(p.Arguments); err == nil { // nobody sent it: a program called the handler
+			if raw, err := json.Marshal(p.Arguments); err == nil { // a program called the handler, without a message
 				p.RawArguments = raw
 			}
 		}
@@ -63,7 +63,8 @@ var tools = &kind[mcpgo.CallToolRequest, *mcpgo.CallToolResult]{
 		if len(own.RawStructuredContent) > 0 {
 			view.StructuredContent = own.RawStructuredContent
 		} else if own.StructuredContent != nil {
-			// Here and not later, where package recover would return a copy that has it.
+			// Encode it here: later, package recover would return a copy that has it
+			// encoded.
 			raw, err := json.Marshal(own.StructuredContent)
 			if err != nil {
 				return nil, err
@@ -235,7 +236,7 @@ const (
 	refResource = "ref/resource"
 )
 
-// A completeRequest is what mcp-go tells a provider of completions.
+// A completeRequest has what mcp-go passes to a provider of completions.
 type completeRequest struct {
 	kind, ref string
 	argument  mcpgo.CompleteArgument
@@ -286,10 +287,11 @@ var completions = &kind[completeRequest, *mcpgo.Completion]{
 	},
 }
 
-// asking stands for the questions of a result that asks its caller: middlewares let it pass.
+// asking stands for the questions of a result that needs input; middlewares let such a
+// result pass.
 var asking = mcp.InputRequestMap{"": &mcp.ElicitParams{}}
 
-// as returns what a middleware passed on as the type that it must have.
+// as returns what a middleware passed on, as the type T that it must have.
 func as[T comparable](v any) (T, error) {
 	typed, ok := v.(T)
 	var none T
@@ -299,10 +301,10 @@ func as[T comparable](v any) (T, error) {
 	return typed, nil
 }
 
-// errNil is the error of a middleware that answered with a list of which an entry is nil.
+// errNil is the error for a middleware's answer that has a list with a nil entry.
 var errNil = errors.New("mcpgo: a middleware put nil into a result")
 
-// shared reports whether two texts are the same one.
+// shared reports whether two texts have the same memory.
 func shared(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -328,7 +330,7 @@ func responses(own mcpgo.InputResponses) (to mcp.InputResponseMap) {
 		return nil
 	}
 	if remade(own, &to) != nil || to == nil {
-		return mcp.InputResponseMap{} // middlewares look at whether there is one
+		return mcp.InputResponseMap{} // middlewares check whether it is nil
 	}
 	return to
 }

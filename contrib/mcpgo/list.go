@@ -19,9 +19,9 @@ var (
 	byMiddleware = reflect.ValueOf(ByMiddleware).Pointer()
 )
 
-// list answers a middleware that asks what the server offers, such as the schema of the tool
-// that was called, as mcp-go would answer the caller: its filters apply, and its hooks run.
-// The tools of the middlewares themselves are left out: they add them.
+// list answers the lookup of a middleware, such as that of the called tool's schema, as
+// mcp-go would answer the caller: its filters apply, and its hooks run. It leaves out the
+// tools with the handler ByMiddleware: their middlewares add them.
 func list(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	s := server.ServerFromContext(ctx)
 	if s == nil {
@@ -70,7 +70,7 @@ func list(ctx context.Context, method string, req mcp.Request) (mcp.Result, erro
 	return res, remade(answer.Result, res)
 }
 
-// listTools leaves the schemas as they are: only that of the called tool will be read.
+// listTools does not convert the schemas: only that of the called tool will be read.
 func listTools(s *server.MCPServer, own *mcpgo.ListToolsResult) *mcp.ListToolsResult {
 	res := &mcp.ListToolsResult{NextCursor: string(own.NextCursor), Tools: make([]*mcp.Tool, 0, len(own.Tools))}
 	for i := range own.Tools {

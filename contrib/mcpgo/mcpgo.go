@@ -4,9 +4,9 @@
 //	s := server.NewMCPServer("weather", "1.0.0", mcpgo.Server(mcpchain.Standard(nil)))
 //
 // Any [mcp.Middleware] of mcpchain, or of your own, will do: it sees the call as a request
-// of the official SDK, and what the handler returned as a result of the official SDK. The
-// result that the handler returned goes out as it is, unless a middleware returned another
-// one. A middleware that changes a result returns a copy, as everywhere in mcpchain.
+// of the official SDK, and the handler's result as a result of the official SDK. The
+// handler's own result goes out unchanged, unless a middleware returned another one. A
+// middleware that changes a result returns a copy, as everywhere in mcpchain.
 //
 // A failed tool call has the text and the _meta that it has with the official SDK. mcp-go
 // sends any other failure with the code -32603 and without data: the caller of a resource,
@@ -16,22 +16,23 @@
 // # Wrong arguments
 //
 // The errors of mcp-go's argument helpers (RequireString and the others, BindArguments,
-// NewTypedToolHandler) are told as wrong arguments, whether a handler returns them as an
-// error or as the text of a result. What NewStructuredToolHandler makes of a handler's error
-// is hidden, because it is not known who worded it.
+// NewTypedToolHandler) become violations of arguments, whether a handler returns them as an
+// error or as the text of a result. The text that NewStructuredToolHandler makes of a
+// handler's error is hidden, because it may not be meant for the caller.
 //
-// Set validate.Options.RawTools to have arguments checked against the tool's schema, in the
-// place of mcp-go's WithInputSchemaValidation, which answers before any middleware.
+// Set validate.Options.RawTools to check arguments against the tool's schema, instead of
+// mcp-go's WithInputSchemaValidation, which answers before any middleware.
 //
 // # What it does not reach
 //
-// mcp-go answers unknown names by itself, but for those that [Server] knows a near name of, and calls
-// the handlers of task tools and of notifications outside of its middlewares. Leave WithRecovery out: it sends the value of a
-// panic to the caller. Tools that a middleware adds are added to mcp-go with [ByMiddleware].
+// mcp-go answers unknown names itself, except those for which [Server] finds a similar name, and it
+// calls the handlers of task tools and of notifications outside of its middlewares. Leave
+// WithRecovery out: it sends the value of a panic to the caller. Tools that a middleware adds are
+// added to mcp-go with [ByMiddleware].
 //
 // A caller over HTTP has no name here: give each package that counts or remembers something
-// of its callers, such as limit, replay and state, an Owner that reads the context. All
-// callers over stdio are one.
+// for each caller, such as limit, replay and state, an Owner that reads the context. All
+// calls over stdio have the same caller.
 package mcpgo
 
 import (
@@ -54,9 +55,9 @@ import (
 // prompts of a server in middlewares, the first outermost. Handlers that are added later are
 // wrapped too. Completions are wrapped with [PromptCompletion] and [ResourceCompletion].
 //
-// mcp-go runs the middlewares of several options from the first, outermost, to the last. A name of a tool
-// or a prompt that does not exist is answered with the name that was probably meant, by a hook: put this
-// option behind server.WithHooks, which would replace it.
+// mcp-go runs the middlewares of several options from the first, outermost, to the last. A hook
+// answers the name of a tool or prompt that does not exist with the name that was probably meant:
+// put this option after server.WithHooks, which would replace the hook.
 func Server(mw ...mcp.Middleware) server.ServerOption {
 	chain := chained(mw)
 	return func(s *server.MCPServer) {
@@ -80,9 +81,9 @@ func Tool(h server.ToolHandlerFunc, mw ...mcp.Middleware) server.ToolHandlerFunc
 	return tools.wrap(chained(mw), h)
 }
 
-// ByMiddleware is the handler of a tool that a middleware answers itself, such as the one
-// with which package budget lets callers read on, or a list form of package batch. mcp-go
-// lists and calls only what is added to it: add a tool of that name with this handler.
+// ByMiddleware is the handler for a tool that a middleware answers itself, such as
+// read_more of package budget, or a list form of package batch. mcp-go lists and calls only
+// tools that are added to it: add a tool of that name with this handler.
 func ByMiddleware(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 	return nil, errors.New("mcpgo: no middleware answered this tool, which has no handler of its own")
 }
@@ -149,16 +150,16 @@ func chained(mw []mcp.Middleware) mcp.MethodHandler {
 	})
 }
 
-// A kind knows the handlers of one kind: their requests Q and their results R in mcp-go's
-// types, and the official SDK's for the same.
+// A kind converts between mcp-go and the official SDK for one kind of handlers. Q and R are
+// their requests and results in mcp-go's types.
 type kind[Q, R any] struct {
 	method  string
 	request func(*Q, *mcp.ServerSession) mcp.Request
-	changed func(Q, mcp.Request) (Q, error) // what the handler gets, as a middleware may have changed it
+	changed func(Q, mcp.Request) (Q, error) // the request for the handler, with what middlewares have changed
 	fails   func(Q, R, error) error         // the failure in what the handler returned, nil for a success
 	view    func(R) (mcp.Result, error)     // what the middlewares see of a result
-	same    func(R, mcp.Result) bool        // the view was not written to
-	back    func(mcp.Result) (R, error)     // what a middleware returned in the place of the view
+	same    func(R, mcp.Result) bool        // whether no middleware has written to the view
+	back    func(mcp.Result) (R, error)     // mcp-go's form of a result that a middleware returned instead of the view
 }
 
 func (k *kind[Q, R]) wrap(chain mcp.MethodHandler, next func(context.Context, Q) (R, error)) func(context.Context, Q) (R, error) {
@@ -183,7 +184,7 @@ type call[Q, R any] struct {
 
 	mu       sync.Mutex
 	returned []returned[R] // one, or one for each time that the handler was called
-	asked    error         // the handler's mcp.URLElicitationRequiredError
+	elicited error         // the handler's mcp.URLElicitationRequiredError
 }
 
 // returned is a result of the handler, and what the middlewares see of it.
@@ -207,8 +208,8 @@ func (c *call[Q, R]) connection() (server.ClientSession, *mcp.ServerSession) {
 var stdio mcp.ServerSession
 
 // sessionOf returns the session that stands for the caller. It has no connection: it only
-// says which calls are of one caller. Only over stdio, and inside of a call that is wrapped
-// already, is it known that two calls have the same one.
+// shows which calls have the same caller. That is known only over stdio, and inside of a
+// call that is wrapped already.
 func sessionOf(ctx context.Context, client server.ClientSession) *mcp.ServerSession {
 	if outer, ok := ctx.Value(callKey{}).(interface {
 		connection() (server.ClientSession, *mcp.ServerSession)
@@ -236,7 +237,7 @@ func (c *call[Q, R]) handle(ctx context.Context, method string, req mcp.Request)
 	if wire := elicitation(err); wire != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.asked = err
+		c.elicited = err
 		return nil, wire
 	}
 	if err := c.kind.fails(own, res, err); err != nil {
@@ -247,7 +248,7 @@ func (c *call[Q, R]) handle(ctx context.Context, method string, req mcp.Request)
 		return nil, fmt.Errorf("mcpgo: the result cannot be sent: %w", err)
 	}
 	if view == nil {
-		return nil, nil //nolint:nilnil // that the handler returned nothing is for package recover
+		return nil, nil //nolint:nilnil // package recover handles that nothing was returned
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,14 +256,14 @@ func (c *call[Q, R]) handle(ctx context.Context, method string, req mcp.Request)
 	return view, nil
 }
 
-// answer returns what mcp-go sends of what the middlewares returned.
+// answer turns what the middlewares returned into what mcp-go sends.
 func (c *call[Q, R]) answer(res mcp.Result, err error) (R, error) {
 	var none R
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		if c.asked != nil && isElicitation(err) {
-			return none, c.asked
+		if c.elicited != nil && isElicitation(err) {
+			return none, c.elicited
 		}
 		return none, said(err)
 	}
@@ -277,8 +278,8 @@ func (c *call[Q, R]) answer(res mcp.Result, err error) (R, error) {
 	return c.kind.back(res)
 }
 
-// said returns the error without the words "Internal error: ", which the code of all errors of mcp-go
-// says, and its clients print.
+// said returns the error without "Internal error: ": every error of mcp-go has the code for that,
+// and its clients print it.
 func said(err error) error {
 	wire, ok := err.(*jsonrpc.Error) //nolint:errorlint // the chain sends it bare
 	if !ok || wire.Code != jsonrpc.CodeInternalError {

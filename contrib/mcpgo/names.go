@@ -19,8 +19,9 @@ const (
 	maxNames = 4096    // that it is compared with
 )
 
-// suggest adds a hook that answers the call of a tool or a prompt that does not exist, if one that the
-// caller may list has nearly the same name. mcp-go answers any other before a middleware sees it.
+// suggest adds a hook that answers the call of a tool or prompt that does not exist, if the caller
+// may list one with a similar name. mcp-go answers all other unknown names before a middleware sees
+// them.
 func suggest(s *server.MCPServer) {
 	if s.GetHooks() == nil {
 		server.WithHooks(&server.Hooks{})(s)
@@ -32,11 +33,11 @@ func suggest(s *server.MCPServer) {
 		}
 		switch {
 		case bytes.Contains(raw, []byte(`"tools/call"`)):
-			if name, ok := asked(raw, "tools/call"); ok && s.GetTool(name) == nil {
+			if name, ok := askedName(raw, "tools/call"); ok && s.GetTool(name) == nil {
 				return unknown(ctx, "tool", name, "tools/list")
 			}
 		case bytes.Contains(raw, []byte(`"prompts/get"`)):
-			if name, ok := asked(raw, "prompts/get"); ok && s.ListPrompts()[name] == nil {
+			if name, ok := askedName(raw, "prompts/get"); ok && s.ListPrompts()[name] == nil {
 				return unknown(ctx, "prompt", name, "prompts/list")
 			}
 		}
@@ -44,8 +45,8 @@ func suggest(s *server.MCPServer) {
 	})
 }
 
-// asked returns the name in a message of a method.
-func asked(raw []byte, method string) (name string, ok bool) {
+// askedName returns the tool or prompt that a message of this method names.
+func askedName(raw []byte, method string) (name string, ok bool) {
 	var message struct {
 		Method string `json:"method"`
 		Params struct {
@@ -57,8 +58,8 @@ func asked(raw []byte, method string) (name string, ok bool) {
 	return name, err == nil && message.Method == method && name != "" && len(name) <= maxAsked
 }
 
-// unknown returns the answer for a name that the caller may not list, nil if it may, or if no other name
-// is near.
+// unknown returns the answer for a name that the caller cannot list, or nil if it can, or if no
+// listed name is similar.
 func unknown(ctx context.Context, what, name, method string) error {
 	var names []string
 	for cursor := ""; ; {

@@ -14,8 +14,8 @@ import (
 	wrapped "github.com/mcpchain/mcpchain/contrib/mcpgo"
 )
 
-// TestNearNames: only names that the caller may list are told, the hooks of the program stay, and what
-// exists is called.
+// TestNearNames: only names that the caller may list are suggested, the hooks of the program stay,
+// and what exists is called.
 func TestNearNames(t *testing.T) {
 	hooks, seen := &server.Hooks{}, 0
 	hooks.AddOnRequestInitialization(func(context.Context, any, any) error { seen++; return nil })

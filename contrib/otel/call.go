@@ -27,7 +27,8 @@ type operation struct {
 	passes map[string]passed // by the reference of an item
 }
 
-// passed is how often a call passed a middleware inside of the first one.
+// passed is how often a call, or an item of it, passed a middleware inside of the first
+// one.
 type passed struct {
 	number int
 	last   trace.SpanContext
@@ -35,8 +36,8 @@ type passed struct {
 
 type operationKey struct{}
 
-// outerOperation returns what is traced already of the call of ctx. A handler that calls
-// something else with its context makes a call of its own.
+// outerOperation returns the operation that already traces this call, nil if there is none.
+// If a handler calls something else with its context, that is another call.
 func outerOperation(ctx context.Context, method string, req mcp.Request) *operation {
 	op, _ := ctx.Value(operationKey{}).(*operation)
 	if op == nil || op.method != method || op.session != sessionOf(req) {
@@ -64,7 +65,8 @@ func (op *operation) pass(reference string, span trace.SpanContext) (number int,
 	return p.number + 1, p.last
 }
 
-// name is the name of the span. It has the target only if targets have few values.
+// name is the name of the span. It has the target only if the server lists it, so that
+// there are few names.
 func (op *operation) name() string {
 	method := clean(op.method, maxName)
 	if op.known {
@@ -144,7 +146,8 @@ func (t *tracer) measured(op *operation, req mcp.Request, end ending) attribute.
 	return attribute.NewSet(append(attrs, end.measured()...)...)
 }
 
-// network describes a request over HTTP. The SDK does not tell the transport of any other.
+// network describes a request over HTTP. The SDK does not say which transport other
+// requests have.
 func network(req mcp.Request) []attribute.KeyValue {
 	if headerOf(req) == nil {
 		return nil
@@ -160,7 +163,7 @@ const (
 	maxOwn         = 32
 )
 
-// own are the attributes of the user's, bounded.
+// own are the user's own attributes, bounded.
 func (t *tracer) own(ctx context.Context, req mcp.Request) (attrs []attribute.KeyValue) {
 	if t.Attributes == nil {
 		return nil
@@ -187,8 +190,8 @@ func (t *tracer) own(ctx context.Context, req mcp.Request) (attrs []attribute.Ke
 	return attrs
 }
 
-// clean bounds a text from outside and replaces what cannot be seen. An exporter refuses
-// text that is not UTF-8.
+// clean bounds a text from outside and replaces characters that are not printable. An
+// exporter refuses text that is not UTF-8.
 func clean(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit]

@@ -18,7 +18,7 @@ import (
 
 // An ending is how a call ended.
 type ending struct {
-	fault     *fault.Error // nil for a success, for what mcpchain did not tell, and where nothing was returned
+	fault     *fault.Error // nil for a success, for a JSON-RPC error that mcpchain did not make, and if nothing was returned
 	code      string       // that of a JSON-RPC error, "" for none
 	errorType string       // "" for what is no failure by the conventions
 	failed    bool         // the status of the span is an error
@@ -42,7 +42,7 @@ func (t *tracer) endOf(ctx context.Context, res mcp.Result, err error) ending {
 		end.code = strconv.FormatInt(code, 10)
 		end.failed = end.failed && !callersCode(code)
 		if t.kind == trace.SpanKindServer && f.Reference() == "" {
-			// A JSON-RPC error of the handler's or the SDK's own tells its code only.
+			// Of a JSON-RPC error that the handler or the SDK made, only the code is used.
 			end.fault, end.failed = nil, !callersCode(code)
 		}
 	}
@@ -64,8 +64,9 @@ func (t *tracer) endOf(ctx context.Context, res mcp.Result, err error) ending {
 	return end
 }
 
-// callersCode reports whether a JSON-RPC error is none of the server's: by the conventions,
-// by the codes with which MCP asks the caller for something, and by those of HTTP.
+// callersCode reports whether the code of a JSON-RPC error does not blame the server: by
+// the conventions, because MCP asks the caller for something with it, or as a code 4xx of
+// HTTP.
 func callersCode(code int64) bool {
 	switch code {
 	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams,
@@ -78,7 +79,8 @@ func callersCode(code int64) bool {
 }
 
 // servers reports whether the server, or a service that it needs, is to blame for a failure.
-// If the failure does not say who is, a timeout and a tool's own words count as the server's.
+// If the failure does not say so, a timeout and a failure in a tool's own words are blamed on
+// the server.
 func servers(f *fault.Error) bool {
 	switch f.Party() {
 	case fault.PartyCaller:
@@ -118,8 +120,8 @@ func boundedCode(code int64, other string) string {
 	return other
 }
 
-// kinds are the values of the attribute in metrics. There are more kinds, because programs
-// and services make their own.
+// kinds are the values of the attribute in metrics. Programs and services can make more
+// kinds of their own.
 var kinds = []fault.Kind{
 	fault.KindValidation, fault.KindNotFound, fault.KindAlreadyExists, fault.KindUnauthenticated, fault.KindPermissionDenied,
 	fault.KindRateLimited, fault.KindRepeatedFailure, fault.KindTimeout, fault.KindCancelled, fault.KindConnectionFailed,
@@ -135,7 +137,8 @@ func kindOf(f *fault.Error, other string) string {
 	return other
 }
 
-// attemptsOf returns what retry.Server says in an answer about its attempts, 0 for nothing.
+// attemptsOf returns the number of attempts that retry.Server wrote into an answer, 0 if
+// there is none.
 func attemptsOf(res mcp.Result) int {
 	r, ok := res.(*mcp.CallToolResult)
 	if !ok || r == nil {

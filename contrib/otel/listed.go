@@ -13,9 +13,10 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// listed are the names of tools and prompts that a server lists. They are the only ones in
-// names of spans and in metrics: a caller could send any number of others. They are learnt
-// from the lists that pass, and a server is asked for its list when a name is not known.
+// listed has the names of tools and prompts that a server lists. Only these go into names
+// of spans and into metrics, because a caller could send any number of others. They are
+// learnt from the lists that pass; for an unknown name, the tracer requests the list
+// itself.
 type listed struct {
 	mu    sync.RWMutex
 	names map[string]map[string]struct{} // by the method that takes them
@@ -24,7 +25,7 @@ type listed struct {
 
 const (
 	maxListed = 2000             // names for each method
-	maxPages  = 100              // of a list: a server that invents cursors must not keep us
+	maxPages  = 100              // of a list, so that a server with endless cursors does not keep the tracer busy
 	askAgain  = time.Minute      // after which a list is asked for again
 	askFor    = 10 * time.Second // how long a list may take
 	patience  = 100 * time.Millisecond
@@ -41,7 +42,7 @@ func (l *listed) has(method, name string) bool {
 	return ok
 }
 
-// due reports whether a list is to be asked for. It is true for one of all callers at a time.
+// due reports whether a list has to be requested: true for only one caller each askAgain.
 func (l *listed) due(method string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,8 +83,8 @@ func learn[T any](l *listed, method string, items []*T, name func(*T) string) {
 	}
 }
 
-// knows reports whether the server lists the target of a call. Where it is not known, the
-// list is asked for: once a minute, and the call waits for it only shortly.
+// knows reports whether the server lists the target of a call. For an unknown target it
+// requests the list, at most once a minute, and the call waits for that only shortly.
 func (t *tracer) knows(ctx context.Context, op *operation, req mcp.Request, next mcp.MethodHandler) bool {
 	if op.target == "" {
 		return false
@@ -98,7 +99,7 @@ func (t *tracer) knows(ctx context.Context, op *operation, req mcp.Request, next
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { _ = recover() }() // of a server that nobody guards
+		defer func() { _ = recover() }() // the server may have no recovery
 		ctx, cancel := context.WithTimeout(middleware.Lookup(context.WithoutCancel(ctx)), askFor)
 		defer cancel()
 		t.ask(ctx, op.method, session, req, next)
@@ -111,7 +112,7 @@ func (t *tracer) knows(ctx context.Context, op *operation, req mcp.Request, next
 	return t.listed.has(op.method, op.target)
 }
 
-// ask asks the server behind next for a list, as the caller of req would.
+// ask requests a list from the server behind next, as the caller of req would.
 func (t *tracer) ask(ctx context.Context, method string, session *mcp.ServerSession, req mcp.Request, next mcp.MethodHandler) {
 	meta := maps.Clone(metaOf(req))
 	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, "io.modelcontextprotocol/") })

@@ -27,7 +27,7 @@ const (
 // durationBounds are the bounds of the histograms in seconds, from the same source.
 var durationBounds = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
 
-// The names of ours.
+// Our own names.
 const (
 	attrKind      = "mcpchain.kind"
 	attrParty     = "mcpchain.party"

@@ -5,17 +5,17 @@
 //	client.AddSendingMiddleware(mcpotel.Client(nil))
 //
 // Each request and notification becomes a span of kind SERVER, such as "tools/call search",
-// and a measurement in the histogram mcp.server.operation.duration; on the side that sends
-// it one of kind CLIENT, and mcp.client.operation.duration. Put New outermost: the records of
-// package correlate then belong to the span of their call.
+// and a measurement in the histogram mcp.server.operation.duration; on the sending side, a
+// span of kind CLIENT and a measurement in mcp.client.operation.duration. Put New outermost:
+// the records of package correlate then belong to the span of their call.
 //
 // # Failures
 //
 // A result with isError has the error.type "tool_error", any other failure its JSON-RPC
 // code. The status of a server's span is an error only if the server or a service that it
-// needs failed. What the caller got wrong, what does not exist and what it may not do leave
-// the status unset, as does a call that its caller gave up. To the client every failure is
-// an error. Beside the conventions' attributes a failure has
+// needs failed. Mistakes of the caller, things that do not exist and missing permissions
+// leave the status unset, as does a call that its caller gave up. On the client, the status
+// is an error for every failure. Beside the conventions' attributes a failure has
 //
 //	mcpchain.kind       what sort of failure it is, such as "not_found"
 //	mcpchain.party      whose fault it is: caller, server or upstream
@@ -23,8 +23,8 @@
 //	mcpchain.reference  the ID that the caller has and under which the log has the whole error
 //	mcpchain.attempts   how often retry.Server ran the handler
 //
-// The span of a slow or failed call is found from the histogram's exemplars; the span has
-// the reference, and the log the rest.
+// The exemplars of the histogram lead to the span of a slow or failed call; the span has
+// the reference, and the log has the rest.
 //
 // # What is private
 //
@@ -36,16 +36,16 @@
 // # Trace context
 //
 // New reads the trace context of a request from its _meta (SEP-414) or else from its HTTP
-// header. Whoever sends it decides which trace a call belongs to and whether it is sampled,
+// header. Its sender would decide which trace a call belongs to and whether it is sampled,
 // so by default the span only has a link to it. With [Options].Trust it is the parent.
 // Client writes the context into the _meta of what it sends.
 //
 // # Items and attempts
 //
-// A middleware of New or Client that a call meets again inside of the first one adds a span
-// of kind INTERNAL below that of the call: for each item of a batch as an inner middleware of
-// mcpchain.Standard, for each attempt of retry.Server around a handler, and for each attempt
-// of retry/client inside of that. An attempt has a link to the one before.
+// If a call meets a second middleware of New or Client inside of the first, that one adds a
+// span of kind INTERNAL below the span of the call: for each item of a batch as an inner
+// middleware of mcpchain.Standard, for each attempt of retry.Server around a handler, and for
+// each attempt of retry/client inside of that. An attempt has a link to the one before.
 //
 //	server.AddReceivingMiddleware(tracing, mcpchain.Standard(opts, tracing))
 package otel
@@ -83,19 +83,20 @@ type Options struct {
 	Propagator propagation.TextMapPropagator
 
 	// Trust reports whether the trace context that came with a request becomes the parent of
-	// its span, and its baggage that of the handler. Trusted callers decide what is sampled
-	// by a sampler that follows its parent. Nil means that nobody is trusted: the span gets a
-	// link. See [TrustAll]. [Client] does not use it.
+	// its span, and its baggage that of the handler. With a sampler that follows the parent,
+	// trusted callers decide what is sampled. Nil means that no caller is trusted: the span
+	// gets a link. See [TrustAll]. [Client] does not use it.
 	Trust func(ctx context.Context, req mcp.Request) bool
 
 	// Attributes returns more attributes for the span of a request: the user, the tenant,
-	// the URI of a resource. The first 32 are taken, of a list of strings the first 32, and 1,024 bytes of a string. They are no
-	// attributes of metrics. Nil means none.
+	// the URI of a resource. The first 32 are taken, of a list of strings the first 32, and 1,024
+	// bytes of a string. Metrics do not have them. Nil means none.
 	Attributes func(ctx context.Context, req mcp.Request) []attribute.KeyValue
 
 	// Messages makes the public text of a failure the description of the span's status: the
 	// first 512 bytes of what the caller reads. It may repeat what the caller sent, and
-	// without package mask it is the error's own. The default is a sentence for the kind.
+	// without package mask it is the text of the error itself. The default is a sentence
+	// for the kind.
 	Messages bool
 }
 
@@ -106,16 +107,16 @@ func TrustAll(context.Context, mcp.Request) bool { return true }
 // receives. opts may be nil. Not traced are subscriptions/listen, which lasts as long as its
 // caller, and lookups that mcpchain itself makes.
 //
-// Around a single handler New cannot ask which tools are listed, so that metrics tell each as
-// "_other".
+// Around a single handler New cannot look up which tools are listed, so metrics have each
+// tool as "_other".
 func New(opts *Options) mcp.Middleware {
 	return newTracer(opts, trace.SpanKindServer, metricServerDuration,
 		"MCP request or notification duration as observed on the receiver from the time it was received until the result or ack is sent.").wrap
 }
 
 // Client returns a sending middleware that traces and measures what a client or a server
-// sends, and writes the trace context into its _meta. opts may be nil. A name is an attribute
-// of metrics once a list of the server had it.
+// sends, and writes the trace context into its _meta. opts may be nil. Metrics have the name
+// of a tool or prompt once a list of the server had it.
 func Client(opts *Options) mcp.Middleware {
 	return newTracer(opts, trace.SpanKindClient, metricClientDuration,
 		"The duration of the MCP request or notification as observed on the sender from the time it was sent until the response or ack is received.").wrap
@@ -236,8 +237,8 @@ func (t *tracer) finish(span trace.Span, end ending) {
 	}
 }
 
-// ID returns the IDs of the trace and the span of ctx, "" outside of a trace. As
-// correlate.Options.NewID it makes the reference of a failure one by which its trace is
+// ID returns the IDs of the trace and the span of ctx, "" outside of a trace. Set as
+// correlate.Options.NewID, it makes references by which the trace of a failure can be
 // found. The ID of the trace alone would not do: a trace may have many calls.
 func ID(ctx context.Context, _ mcp.Request) string {
 	span := trace.SpanContextFromContext(ctx)

@@ -15,12 +15,13 @@ import (
 type carrier struct {
 	meta   map[string]any
 	header http.Header
-	peek   bool // leaves the baggage out, which is not read of callers that nobody trusts
+	peek   bool // leaves out the baggage, which is read only from trusted callers
 }
 
 var _ propagation.TextMapCarrier = carrier{}
 
-// maxCarried bounds a value that is read: that of baggage, by its specification.
+// maxCarried bounds a value that is read, in bytes: the limit of the specification of
+// baggage.
 const maxCarried = 8192
 
 // Get returns a value, "" for one that is no text or longer than any context is.
@@ -58,8 +59,8 @@ func (t *tracer) extract(ctx context.Context, req mcp.Request) (context.Context,
 	ambient := trace.SpanFromContext(ctx)
 	local := ambient.SpanContext()
 	if local.IsSampled() && !local.IsRemote() && !ambient.IsRecording() {
-		// The span has ended: that of the HTTP request that opened the session, which is
-		// the context of all later ones.
+		// The span has ended: it is that of the HTTP request that opened the session, whose
+		// context all later requests have.
 		ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
 	}
 	var links []trace.Link
@@ -92,7 +93,7 @@ func (t *tracer) extract(ctx context.Context, req mcp.Request) (context.Context,
 	return ctx, links
 }
 
-// trusts asks the user whether the caller decides about its trace.
+// trusts returns what the user's Trust says about the caller, false if it panics.
 func (t *tracer) trusts(ctx context.Context, req mcp.Request) (trusted bool) {
 	if t.Trust == nil {
 		return false
@@ -106,7 +107,8 @@ func (t *tracer) trusts(ctx context.Context, req mcp.Request) (trusted bool) {
 }
 
 // inject returns a request with the trace context of ctx in the _meta of a copy of its
-// parameters: they are the caller's. A request that cannot have a _meta is returned as it is.
+// parameters, because the caller may still use them. A request that cannot have a _meta is
+// returned as it is.
 func (t *tracer) inject(ctx context.Context, method string, req mcp.Request) (out mcp.Request) {
 	own := carrier{meta: map[string]any{}}
 	t.Propagator.Inject(ctx, own)
@@ -127,7 +129,7 @@ func (t *tracer) inject(ctx context.Context, method string, req mcp.Request) (ou
 		meta = map[string]any{}
 	}
 	if own.meta["traceparent"] != nil {
-		delete(meta, "tracestate") // that of another context
+		delete(meta, "tracestate") // it belongs to another context
 	}
 	maps.Copy(meta, own.meta)
 	params.SetMeta(meta)

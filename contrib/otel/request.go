@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Requests that somebody made by hand may lack any of their parts.
+// Requests that were made by hand may lack any of their parts.
 
 func isNil(v any) bool {
 	if v == nil {

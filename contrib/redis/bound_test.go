@@ -44,8 +44,8 @@ func failureOf(t testing.TB, server mcp.MethodHandler, req *mcp.CallToolRequest)
 }
 
 // TestOneOwnerDoesNotFillTheRedisOfAll has two servers whose callers keep answers and values at the
-// same time: each owner has its share, and one that has used it up is told so, with a wait
-// that is true.
+// same time: each owner has its share, and the calls of one that has used it up are refused, with a
+// wait that is true.
 func TestOneOwnerDoesNotFillTheRedisOfAll(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		pre := prefix()
@@ -141,8 +141,8 @@ func TestAGroupLeavesNothingBehind(t *testing.T) {
 	require.Empty(t, p.mini.Keys())
 }
 
-// TestAGroupOfWhichKeysWereLost: what another program deletes, or Redis loses, is counted until it would
-// have expired, and what it counts is lost with the keys that hold it.
+// TestAGroupOfWhichKeysWereLost: a value that another program deletes, or Redis loses, is counted
+// until it would have expired. If the keys that hold the count are lost, the count is lost too.
 func TestAGroupOfWhichKeysWereLost(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		pre := prefix()

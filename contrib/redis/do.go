@@ -8,9 +8,9 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// doScript makes operations in order. Its reply has one for each: 1 if it was ok, -1 if it was left
-// out, 0 for a Delete that removed nothing, what is in the way of a Swap, or what room
-// returned, which ends it.
+// doScript makes operations in order. Its reply has one entry for each: 1 if it was ok, -1 if it
+// was left out, 0 for a Delete that removed nothing, the current value if that refused a Swap, or
+// the reply of room, which ends the script.
 //
 // A Swap stores a value if the version that stands there is the old one, or the new one: then the
 // answer to an earlier try was lost.
@@ -74,8 +74,9 @@ func (s *Store) Do(ctx context.Context, ops ...store.Op) ([]store.Done, error) {
 	return s.do(ctx, "do", ops)
 }
 
-// do makes operations in one script. If its answer is lost, and none removes anything, it asks
-// again: the new versions, which nobody else can make, tell whether the first try took effect.
+// do makes operations in one script. If its answer is lost, and no operation removes anything,
+// it tries again: the new versions, which only this call uses, show whether the first try took
+// effect.
 func (s *Store) do(ctx context.Context, operation string, ops []store.Op) ([]store.Done, error) {
 	args := make([]any, 1, 1+10*len(ops))
 	args[0] = len(ops)
@@ -133,8 +134,8 @@ func (s *Store) do(ctx context.Context, operation string, ops []store.Op) ([]sto
 	}
 }
 
-// done reads the reply of doScript. After an answer that was lost, what is not ok was overwritten
-// since, or never took effect.
+// done reads the reply of doScript. If an earlier answer was lost, an operation that is not ok
+// was either overwritten since, or never took effect.
 func (s *Store) done(ctx context.Context, operation string, ops []store.Op, done []store.Done, reply any, lost error) ([]store.Done, error) {
 	replies, ok := reply.([]any)
 	if !ok || len(replies) > len(ops) {

@@ -19,7 +19,7 @@ import (
 // A server names the Redis of a client, for the log.
 type server string
 
-// serverOf returns it without its credentials.
+// serverOf returns the addresses of a client's Redis, without credentials.
 func serverOf(client goredis.UniversalClient) server {
 	switch c := client.(type) {
 	case *goredis.Client:
@@ -33,8 +33,8 @@ func serverOf(client goredis.UniversalClient) server {
 	}
 }
 
-// An opError is what the log gets of an error of Redis. It says which Redis it was and what was
-// asked of it, which the error itself, such as "context deadline exceeded", often does not.
+// An opError is an error of Redis for the log. It names the Redis and the operation, which the
+// error itself, such as "context deadline exceeded", often does not.
 type opError struct {
 	server    server
 	operation string
@@ -47,7 +47,8 @@ func (e *opError) Error() string {
 	return fmt.Sprintf("redis at %s: %s: %v", string(e.server), e.operation, e.err)
 }
 
-// Unwrap returns what go-redis said, and what that means to package store.
+// Unwrap returns the error of go-redis, and the error of package store that it amounts to,
+// if any.
 func (e *opError) Unwrap() []error {
 	if e.is == nil {
 		return []error{e.err}
@@ -55,8 +56,9 @@ func (e *opError) Unwrap() []error {
 	return []error{e.is, e.err}
 }
 
-// failed says what a caller may know of an error of Redis: that something is down, and when to
-// try again. Its cause is for the log. The end of the caller's own context stays what it is.
+// failed returns what a caller may know of an error of Redis: that a store is down, and when
+// to try again. Its cause is for the log. If the caller's own context has ended, it returns
+// the cause of that.
 func (s server) failed(ctx context.Context, operation string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -85,7 +87,8 @@ func (s server) failed(ctx context.Context, operation string, err error) error {
 
 const untilRepaired = "It stays so until the operator of the server repairs it."
 
-// foreign is for what Redis answered and this package did not write.
+// foreign returns the error for an answer of Redis that this package cannot have caused, as
+// when another program wrote the value.
 func (s server) foreign(operation string, err error) error {
 	return fault.Unavailable("a store that this server needs").Never(untilRepaired).
 		Because(&opError{server: s, operation: operation, err: err})
@@ -109,8 +112,8 @@ func tookNoEffect(err error) bool {
 		(errors.As(err, &dial) && dial.Op == "dial")
 }
 
-// worthRepeating reports whether another try within the time that is left may go
-// better: a connection broke, which another one replaces.
+// worthRepeating reports whether another try within the time that is left may succeed: a
+// connection broke, and another one can replace it.
 func worthRepeating(err error) bool {
 	return code(err) == "" && !errors.Is(err, goredis.ErrClosed) && !errors.Is(err, goredis.ErrPoolTimeout) &&
 		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)

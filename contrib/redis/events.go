@@ -24,8 +24,8 @@ type EventStoreOptions struct {
 	// first, whatever their stream, and the newest event always stays. Zero means 1 MiB.
 	MaxBytes int
 
-	// MaxStreams is how many streams of one session are known: those that were not
-	// used for longest go first. Each request of a session is a stream. Zero means 1,000.
+	// MaxStreams is how many streams of one session are kept: the least recently used go
+	// first. Each request of a session is a stream. Zero means 1,000.
 	MaxStreams int
 
 	// Expiry is how long a session is kept after its last event. Zero means an hour.
@@ -34,9 +34,9 @@ type EventStoreOptions struct {
 
 // An EventStore is an [mcp.EventStore] in Redis, for
 // [mcp.StreamableHTTPOptions.EventStore]: a client of 2025-11-25 or before that lost
-// its connection resumes its stream with Last-Event-ID. Events of a stream come in
-// the order in which they were appended, all of them after the given one or an
-// error. All methods may be called concurrently.
+// its connection resumes its stream with Last-Event-ID. After yields all events of a stream
+// behind the given one, in the order in which they were appended, or an error. All methods
+// may be called concurrently.
 //
 // The events of a session outlive the process, but the SDK keeps the session itself
 // in the memory of the process that made it.
@@ -46,15 +46,15 @@ type EventStore struct {
 	opts   EventStoreOptions
 
 	mu   sync.Mutex
-	lost map[string]time.Time // sessions of which an event could not be stored, and until when
+	lost map[string]time.Time // sessions that lack an event, and until when they count as lost
 	full time.Time            // until when every session counts as lost, because lost was full
 }
 
 // maxLost bounds lost.
 const maxLost = 10_000
 
-// NewEventStore returns an event store on client, for which [New]'s conditions hold.
-// opts may be nil.
+// NewEventStore returns an event store on client, which has to meet the conditions of
+// [New]. opts may be nil.
 func NewEventStore(client goredis.UniversalClient, opts *EventStoreOptions) *EventStore {
 	var o EventStoreOptions
 	if opts != nil {
@@ -94,7 +94,7 @@ func (s *EventStore) keys(session string) []string {
 	return []string{tag, tag + ":order", tag + ":streams"}
 }
 
-// openScript makes a stream known, and drops those for which there is no room.
+// openScript registers a stream, and drops those for which there is no room.
 //
 // Arguments: stream, largest number of streams, expiry in ms.
 var openScript = newScript(`
@@ -119,9 +119,9 @@ for _, key in ipairs(KEYS) do
 end
 return 1`)
 
-// appendScript adds an event to a stream that is known, and drops the oldest events
-// of the session for which there is no room. An event of a stream that was forgotten
-// is not kept: its index is not known.
+// appendScript adds an event to a registered stream, and drops the oldest events of the
+// session for which there is no room. If the stream was dropped, the event is not kept,
+// because its index is unknown.
 //
 // Arguments: stream, event, largest number of bytes, expiry in ms.
 var appendScript = newScript(`
@@ -174,8 +174,8 @@ func (s *EventStore) Open(ctx context.Context, session, stream string) error {
 	return err
 }
 
-// Append implements [mcp.EventStore]. After one that failed, nothing of the session
-// can be resumed: an event may be missing.
+// Append implements [mcp.EventStore]. After an Append that failed, the session cannot be
+// resumed, because an event may be missing.
 func (s *EventStore) Append(ctx context.Context, session, stream string, data []byte) error {
 	if s.isLost(session) {
 		return fmt.Errorf("redis: an earlier event of this session could not be stored: %w", mcp.ErrEventsPurged)

@@ -186,8 +186,8 @@ func TestEventStoreExpires(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestEventStoreNeverSkipsAnEvent proves that a session of which an event was not
-// stored cannot be resumed as if nothing were missing.
+// TestEventStoreNeverSkipsAnEvent proves that a session that lacks an event cannot be
+// resumed as if nothing were missing.
 func TestEventStoreNeverSkipsAnEvent(t *testing.T) {
 	p := embedded(t)
 	s := mcpredis.NewEventStore(p.client, nil)

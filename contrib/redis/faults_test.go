@@ -240,8 +240,8 @@ func (l *losing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-// TestALostAnswerIsFound loses answers after a swap has taken effect: it is told as what
-// it was.
+// TestALostAnswerIsFound loses answers after a swap has taken effect: Swap returns what
+// really happened.
 func TestALostAnswerIsFound(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		hook := &losing{}
@@ -322,7 +322,8 @@ func TestALostAnswerOfSeveralIsFound(t *testing.T) {
 	})
 }
 
-// unsent is a hook that breaks connections before a command is sent, of which nobody can tell.
+// unsent is a hook that breaks connections before a command is sent, which the client cannot
+// distinguish.
 type unsent struct{ losing }
 
 func (u *unsent) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
@@ -335,8 +336,8 @@ func (u *unsent) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-// TestWhatIsKnownAfterAnError: what Redis refused, or did not hear, was not stored. After an answer that
-// was lost nobody knows, whatever Redis says to the next try.
+// TestWhatIsKnownAfterAnError: what Redis refused, or was never sent, was not stored. After a lost
+// answer it is unknown, whatever Redis answers to the next try.
 func TestWhatIsKnownAfterAnError(t *testing.T) {
 	p := embedded(t)
 	hook := new(unsent)

@@ -7,9 +7,9 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// names returns the keys of Redis for keys of the store that are in one group, or for one that is in
-// none: those of their values and, behind them, the two of the group. All of them have one hash
-// tag, so they lie in one slot of a cluster.
+// names returns the keys in Redis for keys of the store, which are in one group, or for a single
+// key without a group: the keys of their values, followed by the two keys of the group. All have
+// one hash tag, so they are in one slot of a cluster.
 func (s *Store) names(keys ...string) []string {
 	names := make([]string, 0, len(keys)+2)
 	for _, key := range keys {
@@ -22,7 +22,8 @@ func (s *Store) names(keys ...string) []string {
 	return names
 }
 
-// key puts the group of a key into its hash tag, or else the whole of it.
+// key returns the key in Redis. Its hash tag is the group of the key, or the whole key if
+// it has none.
 func (s *Store) key(key string) string {
 	if group := store.GroupOf(key); group != "" {
 		return s.opts.Prefix + "g:{" + group + "}" + key[len(group):]
@@ -30,14 +31,14 @@ func (s *Store) key(key string) string {
 	return s.opts.Prefix + "v:{" + key + "}"
 }
 
-// groupScript begins the scripts that write. What counts towards the bound of a group stands in
-// the key "of", a sorted set of NAME:SIZE by the time of its end, and the sum of the sizes in the key
-// "sum". Times are those of a clock that begins with the group, and runs by the expiry of "sum":
-// what ends the values ends these too, whatever the clock of Redis does.
+// groupScript begins the scripts that write. The key "of" has what counts towards the bound of a
+// group, as a sorted set of NAME:SIZE by the time at which the value expires; the key "sum" has the
+// sum of the sizes. Times are those of a clock that begins with the group and runs by the expiry of
+// "sum", so that values and their counts expire together, whatever the clock of Redis does.
 //
-// leave takes the value of a key out, and join counts one that is written now. room returns
-// nothing if there is room for one, or else what there is too much of, and how long it takes until
-// there is room, in ms, zero if that is not known.
+// leave stops counting the value of a key, and join counts one that is written now. room returns
+// nothing if there is room for a value, or else what there is too much of, and the time until
+// there is room, in ms, zero if unknown.
 const groupScript = `
 local of, sum
 local function whole(number)
@@ -135,8 +136,8 @@ local function join(name, size, ttl)
 end
 `
 
-// member returns what the scripts count a key by: its name in its group, and what it takes beside
-// its value.
+// member returns how the scripts count a key: its name in its group, and the bytes that it takes
+// in addition to its value.
 func member(key string) (name string, base int) {
 	return key[len(store.GroupOf(key)):], store.Overhead + len(key)
 }

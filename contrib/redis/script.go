@@ -44,14 +44,14 @@ func (s *script) send(ctx context.Context, client goredis.UniversalClient, verb,
 	return cmd.Result()
 }
 
-// once is a command that go-redis does not send again by itself: whether a first
-// try took effect is for the caller to find out.
+// once is a command that go-redis does not send again by itself: the caller has to find out
+// whether the first try took effect.
 type once struct{ *goredis.Cmd }
 
-// NoRetry is asked by go-redis.
+// NoRetry is called by go-redis.
 func (once) NoRetry() bool { return true }
 
-// item takes a value from behind its version.
+// item separates a value from its version.
 func (s server) item(operation string, data []byte) (store.Item, error) {
 	if len(data) < versionSize {
 		return store.Item{}, s.foreign(operation, errors.New("a value has no version, so another program wrote it"))
@@ -74,7 +74,7 @@ func (s server) itemOf(operation string, reply any) (store.Item, error) {
 	}
 }
 
-// number is for the reply of a script that is one.
+// number returns the reply of a script that is a number.
 func (s server) number(operation string, reply any) (int64, error) {
 	switch reply := reply.(type) {
 	case int64:

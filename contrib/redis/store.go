@@ -1,6 +1,5 @@
-// Package redis keeps what mcpchain's packages remember in Redis, Valkey or
-// whatever speaks their protocol, so that several servers know it. Import it as
-// mcpredis.
+// Package redis keeps what mcpchain's packages remember in Redis, Valkey or another server
+// that speaks their protocol, so that several servers share it. Import it as mcpredis.
 //
 //	client := goredis.NewClient(&goredis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	shared := mcpredis.New(client, nil)
@@ -39,17 +38,17 @@ type Options struct {
 
 // A Store is a [store.Store] in Redis. All methods may be called concurrently.
 //
-// Its errors are *fault.Errors: their public text says that something is down and
-// when to try again, and nothing of Redis; their cause is what go-redis said.
+// Its errors are *fault.Errors. Their public text says that a store is down and when to try
+// again, but nothing about Redis; their cause is the error of go-redis.
 type Store struct {
 	client goredis.UniversalClient
 	server server
 	opts   Options
 }
 
-// New returns a store on client, which stays the caller's to close. opts may be
-// nil. The client must have ContextTimeoutEnabled set, since otherwise nothing limits
-// how long a call takes, and must not read from replicas, which are behind.
+// New returns a store on client, which the caller closes. opts may be nil. The client must
+// have ContextTimeoutEnabled set, since otherwise nothing limits how long a call takes, and
+// must not read from replicas, which may lag.
 func New(client goredis.UniversalClient, opts *Options) *Store {
 	var o Options
 	if opts != nil {
@@ -74,7 +73,7 @@ func New(client goredis.UniversalClient, opts *Options) *Store {
 	return &Store{client: client, server: serverOf(client), opts: o}
 }
 
-// checkClient panics where a client's options cannot work.
+// checkClient panics if the options of a client cannot work.
 func checkClient(who string, client goredis.UniversalClient) {
 	limited, replicas := true, false
 	switch c := client.(type) {
@@ -96,7 +95,7 @@ func checkClient(who string, client goredis.UniversalClient) {
 	}
 }
 
-// A value stands in Redis behind the eight bytes of its version.
+// In Redis, a value follows the eight bytes of its version.
 const versionSize = 8
 
 // Get implements [store.Store].
@@ -113,8 +112,8 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, error) {
 	return s.server.item("get", data)
 }
 
-// Swap implements [store.Store]. When its answer is lost, it asks again: the new
-// version, which nobody else can make, tells whether the first try took effect.
+// Swap implements [store.Store]. If its answer is lost, it tries again: the new version,
+// which only this call uses, shows whether the first try took effect.
 func (s *Store) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
 	if ttl <= 0 {
 		return store.Item{}, false, store.ErrTTL
@@ -136,7 +135,7 @@ func one(done []store.Done, err error) (store.Item, bool, error) {
 	return done[0].Item, done[0].OK, nil
 }
 
-// addScript adds to a number behind a version. Lua's numbers are exact to 2^53, and
+// addScript adds to the number that follows a version. Lua's numbers are exact to 2^53, and
 // no step leaves that range. It returns the sum, 'number' or 'range'.
 //
 // Keys: the counter, and those of its group. Arguments: delta, version, ttl in ms, the largest
@@ -171,7 +170,7 @@ else
 end
 return total`)
 
-// Add implements [store.Store]. It is never repeated: a counter cannot tell whether
+// Add implements [store.Store]. It is never tried again: a counter does not show whether
 // the first try took effect.
 func (s *Store) Add(ctx context.Context, key string, delta int64, ttl time.Duration) (int64, error) {
 	if ttl <= 0 {
@@ -199,7 +198,7 @@ func (s *Store) Add(ctx context.Context, key string, delta int64, ttl time.Durat
 	return s.server.number("add", reply)
 }
 
-// newVersion returns a number that was never used: 64 random bits.
+// newVersion returns a version that was not used before: 64 random bits.
 func newVersion() store.Version {
 	for {
 		var b [versionSize]byte

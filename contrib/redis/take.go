@@ -8,10 +8,10 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// takeScript is the generic cell rate algorithm for several buckets at once: under each
-// key stands the time, in µs by the clock of Redis, at which the bucket will be full
-// again. If all have enough tokens they are taken, and it returns '0'. Else it changes
-// nothing and returns the longest wait, in µs, and the number of its bucket.
+// takeScript is the generic cell rate algorithm for several buckets at once. Each key holds
+// the time, in µs by the clock of Redis, at which its bucket will be full again. If all
+// buckets have enough tokens, it takes them and returns '0'. Else it changes nothing and
+// returns the longest wait, in µs, and the number of its bucket.
 //
 // Keys: the buckets. Arguments, for each: tokens, time for each token in µs, size of the
 // bucket.

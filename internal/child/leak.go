@@ -16,15 +16,15 @@ import (
 const CanaryPrefix = "zqkanarie"
 
 // Canary returns the invented secret of one scenario, the same one in the test and in
-// its servers. It looks like nothing that a scrubber knows.
+// its servers. No scrubber recognizes it by its shape.
 func Canary(name string) string {
 	sum := sha256.Sum256([]byte(os.Getenv(seedEnv) + name))
 	return CanaryPrefix + hex.EncodeToString(sum[:8])
 }
 
-// Leak returns the form in which a canary stands in what left a server, or "". It
-// looks for the text in upper and lower case, with escapes undone, in base64 at
-// each of its three alignments, and in hexadecimal.
+// Leak returns the form of a canary that it finds in b, the bytes that left a server, or
+// "". It looks for the text in upper and lower case, with escapes undone, in base64 at each
+// of its three alignments, and in hexadecimal.
 func Leak(b []byte) string {
 	lower := bytes.ToLower(b)
 	for _, form := range canaryForms() {

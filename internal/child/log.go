@@ -13,7 +13,7 @@ import (
 // A LogFile is the path of a server's log, which is written as JSON lines.
 type LogFile string
 
-// Size returns where the log stands now.
+// Size returns how many bytes the log has now.
 func (f LogFile) Size(t require.TestingT) int64 {
 	info, err := os.Stat(string(f))
 	require.NoError(t, err)
@@ -61,8 +61,8 @@ func (f LogFile) Since(t require.TestingT, size int64) []Record {
 // advice stands in the record that mask writes once over stdio, for the first error that it hides.
 const advice = "mask.Options.Reader"
 
-// Next returns the records after a size, and where they end: a record that is being
-// written is not among them, and neither is the advice of mask, which belongs to no call.
+// Next returns the records after a size, and the size at which they end. A record that is
+// still being written is left out, and so is the advice of mask, which belongs to no call.
 func (f LogFile) Next(t require.TestingT, size int64) (all []Record, end int64) {
 	file, err := os.Open(string(f))
 	require.NoError(t, err)

@@ -70,8 +70,8 @@ type Process struct {
 	Stderr *Buffer
 	Log    LogFile
 	URL    string        // the first line of a server that says one, see [Process.ReadURL]
-	Exited chan struct{} // closed when it has
-	Err    error         // how it ended, then
+	Exited chan struct{} // closed when the process has ended
+	Err    error         // how it ended, once Exited is closed
 }
 
 // A Buffer keeps what is written to it. It is safe for concurrent use.
@@ -94,8 +94,8 @@ func (b *Buffer) String() string {
 	return b.b.String()
 }
 
-// Start starts a server process, which is killed at the end of the test. config is
-// given the path of the log and returns what serve gets, as JSON.
+// Start starts a server process, which is killed at the end of the test. config gets the
+// path of the log and returns the configuration, which serve gets as JSON.
 func Start(t testing.TB, config func(log string) any) *Process {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log.json")
@@ -145,7 +145,8 @@ func (p *Process) Alive(t require.TestingT) {
 	}
 }
 
-// Stop ends the process as its parent would, and requires that it ends well.
+// Stop closes the standard input of the process, as its parent would, and requires that the
+// process ends without an error.
 func (p *Process) Stop(t require.TestingT) {
 	_ = p.Stdin.Close()
 	select {

@@ -1,8 +1,8 @@
 // Package harness runs a test case in every shape: with middlewares around a
 // whole server and around a single handler, in front of a typed tool, a raw tool,
 // a resource, a prompt and a completion, for a client of the current protocol and
-// for an older one. Client and server are the SDK's own and talk over a pipe in
-// memory, of which every byte is kept.
+// for an older one. Client and server are the SDK's own. They talk over a pipe in memory,
+// and the harness keeps every byte.
 //
 // A case that is the same everywhere:
 //
@@ -15,8 +15,8 @@
 //	})
 //
 // Several calls of one server, or a server with options of its own: [Start].
-// The order in which middlewares run, as one string: [Trace]. What the server
-// wrote into its log, as parsed JSON: [Log].
+// [Trace] shows the order in which middlewares run, as one string. [Log] has the server's
+// log, as parsed JSON.
 package harness
 
 import (
@@ -109,8 +109,8 @@ func Each(t *testing.T, shapes []Shape, run func(t *testing.T, at Place)) {
 // belongs to the request, see [Success]; any other counts as nil.
 type Handler func(ctx context.Context, req mcp.Request) (mcp.Result, error)
 
-// Success is what a handler returns to which nothing happens: the word "fine" in a
-// result of the type that belongs to the request.
+// Success returns the result of a handler that does not fail: the word "fine" in a result
+// of the type that belongs to the request.
 func Success(req mcp.Request) mcp.Result {
 	switch req.(type) {
 	case *mcp.CallToolRequest:
@@ -146,7 +146,7 @@ func Nothing() Handler {
 	return func(context.Context, mcp.Request) (mcp.Result, error) { return nil, nil }
 }
 
-// Return returns a handler that returns what result makes, anew for each call.
+// Return returns a handler that returns the result of a new call of result each time.
 func Return[R mcp.Result](result func() R) Handler {
 	return func(context.Context, mcp.Request) (mcp.Result, error) { return result(), nil }
 }
@@ -154,7 +154,7 @@ func Return[R mcp.Result](result func() R) Handler {
 // ToldText is what the results of [Tell] say.
 const ToldText = "the oven is cold"
 
-// Tell returns a handler of a tool that tells its failure in a result of its own.
+// Tell returns a handler of a tool that returns its failure as a result of its own.
 func Tell() Handler {
 	return Return(func() *mcp.CallToolResult {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: ToldText}}}

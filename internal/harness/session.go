@@ -22,10 +22,9 @@ import (
 
 // A Setup says what a server has.
 type Setup struct {
-	// Handlers are called by their names; each is added in the shape that is tested.
+	// Handlers are called by their names. Each is added in the shape under test.
 	Handlers map[string]Handler
-	// Middleware is put where the shape says, the first outermost; nil entries are
-	// skipped.
+	// Middleware stands where the shape says, the first outermost; nil entries are skipped.
 	Middleware []mcp.Middleware
 	// Server and Client may be nil. The server's completion handler is the harness's.
 	Server *mcp.ServerOptions
@@ -41,7 +40,7 @@ type Session struct {
 	Place  Place
 	Server *mcp.Server
 	Client *mcp.ClientSession
-	Caller *mcp.Client // of which Client is the session
+	Caller *mcp.Client // Client is its session
 
 	sent, received recorder
 }
@@ -135,7 +134,7 @@ func add(server *mcp.Server, shape Shape, name string, h Handler, s Setup) {
 		server.AddResource(resource, read)
 	case ServerPrompt:
 		server.AddPrompt(prompt, get)
-	case ServerCompletion: // the server has only one, which knows the handlers
+	case ServerCompletion: // the server has only one completion handler, which calls the handlers by name
 	case WrapAddTool:
 		middleware.AddTool(server, tool(), typed, mw...)
 	case WrapTool:
@@ -252,8 +251,8 @@ func (a Answer) Protocol() *jsonrpc.Error {
 	return e
 }
 
-// Text returns what a model gets to read: the text of the first block, or the
-// message of a protocol error.
+// Text returns what a model reads: the text of the first block, or the message of a
+// protocol error.
 func (a Answer) Text() string {
 	if e := a.Protocol(); e != nil {
 		return e.Message

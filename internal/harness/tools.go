@@ -17,7 +17,8 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// Canary is a secret that no scrubber knows by its shape. It must not leave.
+// Canary is a secret that no scrubber recognizes by its shape. It must not leave the
+// server.
 const Canary = "kanarienvogel"
 
 // A Log keeps the records of a logger.
@@ -71,7 +72,7 @@ func (l *Log) Only(t testing.TB) Record {
 	return records[0]
 }
 
-// A Trace tells in which order middlewares run, as one string: ">a >b h <b <a".
+// A Trace records in which order middlewares run, as one string: ">a >b h <b <a".
 type Trace struct {
 	mu    sync.Mutex
 	words []string
@@ -101,8 +102,8 @@ func (tr *Trace) Take() string {
 	return tr.String()
 }
 
-// Middleware returns a middleware that notes ">name" and "<name", of calls of
-// tools, prompts, resources and completions; of panics "!name".
+// Middleware returns a middleware that notes ">name" and "<name" for calls of tools,
+// prompts, resources and completions, and "!name" for a panic.
 func (tr *Trace) Middleware(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -129,8 +130,8 @@ func (tr *Trace) Handler(word string, h Handler) Handler {
 	}
 }
 
-// Look returns a middleware that shows the answers of calls of tools, prompts,
-// resources and completions to a function.
+// Look returns a middleware that passes the answers to calls of tools, prompts, resources
+// and completions to a function.
 func Look(at func(ctx context.Context, res mcp.Result, err error)) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -150,7 +151,7 @@ func NoLeaks(t testing.TB) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		// Goroutines end a little after those who waited for them.
+		// Goroutines may end a little after the code that waited for them.
 		for range 500 {
 			if runtime.NumGoroutine() <= before {
 				return

@@ -33,7 +33,7 @@ func Model(tb testing.TB, c Config, program []byte) {
 	ctx := tb.Context()
 	var now time.Duration
 	model := map[string]modelled{}
-	var versions []store.Version // every one that was ever seen
+	var versions []store.Version // all versions so far
 	live := func(key string) modelled {
 		if m := model[key]; m.version != 0 && now < m.ends {
 			return m
@@ -54,7 +54,7 @@ func Model(tb testing.TB, c Config, program []byte) {
 		ttl := time.Duration(1+arg%7)*time.Second - time.Second/2 // never ends when the clock stands
 		have := live(key)
 		old := have.version
-		if pick := int(program[1]) / 3; pick%3 == 2 && len(versions) > 0 { // one of another time
+		if pick := int(program[1]) / 3; pick%3 == 2 && len(versions) > 0 { // an older version
 			old = versions[pick%len(versions)]
 		}
 		fmt.Fprintf(&log, "%d %s %d\n", op, key, arg)
@@ -129,7 +129,7 @@ func Model(tb testing.TB, c Config, program []byte) {
 	}
 }
 
-// modelAdd adds as Store.Add has to.
+// modelAdd is what Store.Add has to do.
 func modelAdd(value string, delta int64) (int64, error) {
 	if delta > store.MaxCount {
 		return 0, store.ErrRange
@@ -144,7 +144,7 @@ func modelAdd(value string, delta int64) (int64, error) {
 	return n, nil
 }
 
-// modelBound keeps a bound as Swap has to.
+// modelBound returns the error that Swap has to return for a bound.
 func modelBound(b store.Bound, model map[string]modelled, now time.Duration, have modelled, key, value string) error {
 	if have.counts && len(value) <= len(have.value) {
 		return nil

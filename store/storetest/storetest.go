@@ -33,8 +33,8 @@ type Config struct {
 	Around func(t *testing.T, test func(t *testing.T))
 }
 
-// unit is the step of time: long beside what a call over loopback takes, on a machine
-// that has other work too.
+// unit is the step of time: much longer than a call over loopback takes, even on a busy
+// machine.
 const unit = 200 * time.Millisecond
 
 // Run runs the whole suite: what the documentation of [store.Store] and
@@ -118,7 +118,7 @@ func (s *suite) put(key string, old store.Version, value string, ttl time.Durati
 	return item, ok
 }
 
-// set is put where nothing may be in the way.
+// set is put that requires success.
 func (s *suite) set(key string, old store.Version, value string, ttl time.Duration) store.Version {
 	s.Helper()
 	item, ok := s.put(key, old, value, ttl)
@@ -441,7 +441,7 @@ func (s *suite) create() {
 	}
 }
 
-// within is put under a bound.
+// within is put with a bound.
 func (s *suite) within(b store.Bound, key string, old store.Version, size int, ttl time.Duration) (store.Version, error) {
 	s.Helper()
 	item, ok, err := s.Swap(store.Within(s.Context(), b), key, old, make([]byte, size), ttl)
@@ -727,7 +727,7 @@ func (s *suite) leaseWith() {
 	begun = done[0].Item.Version
 
 	equal(s, "renew", true, s.must(a.Renew(s.Context(), time.Hour)))
-	done = after(again, record(begun, "done")) // whose version of the lease is an old one
+	done = after(again, record(begun, "done")) // its version of the lease is an old one
 	equal(s, "the record", true, done[0].OK)
 	equal(s, "the lease", 0, s.get("k|lease").Version)
 	equal(s, "of a lease that is over", false, after(a, record(7, "x"))[0].OK)

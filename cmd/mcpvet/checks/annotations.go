@@ -80,7 +80,7 @@ const defaults = "it counts as one that writes and destroys, and nothing repeats
 type tool struct {
 	lit     *ast.CompositeLit // nil if it is not known
 	name    string            // empty if it is no constant
-	changed bool              // the literal's variable is written to or handed on after it was made
+	changed bool              // the literal's variable is written to or passed on after it was made
 	handler ast.Expr          // what it is registered with
 }
 
@@ -91,7 +91,8 @@ func (t tool) String() string {
 	return "tool " + strconv.Quote(t.name)
 }
 
-// registered returns what the package hands to AddTool of the SDK or of this library.
+// registered returns the tools that the package passes to AddTool of the SDK or of this
+// library.
 func registered(pass *analysis.Pass) []tool {
 	var all []tool
 	nodes(pass, func(c inspector.Cursor) {
@@ -134,8 +135,8 @@ func literal(e ast.Expr) *ast.CompositeLit {
 	return lit
 }
 
-// heldLiteral returns the literal that the variable e was given, and whether the variable
-// is used for more than being registered.
+// heldLiteral returns the literal that was assigned to the variable e, and whether the
+// variable has other uses than registration.
 func heldLiteral(pass *analysis.Pass, f ast.Node, e ast.Expr) (lit *ast.CompositeLit, changed bool) {
 	e = ast.Unparen(e)
 	if ref, ok := e.(*ast.UnaryExpr); ok {

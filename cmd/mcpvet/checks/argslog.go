@@ -76,8 +76,9 @@ func logs(f *types.Func) bool {
 	return false
 }
 
-// argumentsIn returns the arguments of a call in what is logged, through conversions, the
-// functions of slog that make attributes, and those of fmt that make texts.
+// argumentsIn returns the arguments of a call that a logged value contains. It looks into
+// conversions, the functions of slog that make attributes, and those of fmt that make
+// texts.
 func argumentsIn(pass *analysis.Pass, e ast.Expr, inputs map[types.Object]bool) ast.Expr {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// callers knows what a package hands to the parameters of its own functions. Other checks ask
-// it.
+// callers finds what a package passes to the parameters of its own functions, for other
+// checks.
 var callers = &analysis.Analyzer{
 	Name:       "mcpcallers",
 	Doc:        "find what the functions of a package are called with",
@@ -40,14 +40,14 @@ func findCallers(pass *analysis.Pass) (any, error) {
 			return
 		}
 		f := callee(pass, call)
-		// Who else calls a function is known if it is neither exported, nor handed on, nor a
-		// method, which an interface may have.
+		// All callers of a function are known only if it is not exported, not used as a
+		// value, and not a method, which an interface may have.
 		if f == nil || f.Pkg() != pass.Pkg || f.Exported() || values[f] || f.Signature().Recv() != nil || f.Signature().Variadic() {
 			return
 		}
 		params := f.Signature().Params()
 		if params.Len() != len(call.Args) {
-			return // it is called with the results of another call
+			return // its arguments are the results of another call
 		}
 		for i, arg := range call.Args {
 			all.values[params.At(i)] = append(all.values[params.At(i)], handed{arg, enclosing(c)})
@@ -56,8 +56,8 @@ func findCallers(pass *analysis.Pass) (any, error) {
 	return all, nil
 }
 
-// each reports whether the package hands something to a parameter, and every such value is
-// what is asked for.
+// each reports whether the package passes something to a parameter, and is returns true for
+// every such value.
 func (h *handedOver) each(obj types.Object, is func(value ast.Expr, in ast.Node) bool) bool {
 	param, ok := obj.(*types.Var)
 	if !ok || len(h.values[param]) == 0 {

@@ -36,8 +36,8 @@ func url(name string) string { return chainPathURL + "#" + name }
 
 const chainPathURL = "https://github.com/mcpchain/mcpchain/blob/main/docs/mcpvet.md"
 
-// nodes calls visit for each node of the given types in files that a person wrote and
-// that are no tests.
+// nodes calls visit for each node of the given types in files that are neither generated
+// nor tests.
 func nodes(pass *analysis.Pass, visit func(inspector.Cursor), kinds ...ast.Node) {
 	in, ok := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector)
 	if !ok {
@@ -169,8 +169,8 @@ func source(pass *analysis.Pass, n ast.Node) ([]byte, bool) {
 	return content[from:to], true
 }
 
-// assigned returns what obj was given by the assignment that stands last before pos: for
-// one of several results the call. Without an assignment it is nil.
+// assigned returns the value of the last assignment to obj before pos, which is the call if
+// obj gets one of its several results. It returns nil if there is no assignment.
 func assigned(pass *analysis.Pass, body ast.Node, obj types.Object, pos token.Pos) ast.Expr {
 	var value ast.Expr
 	ast.Inspect(body, func(n ast.Node) bool {

@@ -17,12 +17,12 @@ type effect int
 const (
 	computes effect = iota // it computes, logs and waits
 	reads                  // it reads something from outside, too
-	unknown                // it calls what is not known
+	unknown                // it calls unknown code
 	writes                 // something in it writes
 )
 
-// effects looks for the effects of functions of a package. It sees into functions of the same
-// package, and believes the names of others.
+// effects finds the effects of functions of a package. It reads the bodies of functions of
+// the same package, and judges others by their names.
 type effects struct {
 	pass   *analysis.Pass
 	bodies map[types.Object]*ast.FuncDecl
@@ -35,8 +35,8 @@ func newEffects(pass *analysis.Pass) *effects {
 	return e
 }
 
-// ofHandler returns the effect of what a tool is registered with: a function, a literal, what
-// a function of the package returns, or one of them that this library wraps.
+// ofHandler returns the effect of a tool's handler: a function, a literal, the result of a
+// function of the package, or one of these wrapped by this library.
 func (e *effects) ofHandler(handler ast.Expr) effect {
 	switch h := ast.Unparen(handler).(type) {
 	case *ast.FuncLit:
@@ -90,7 +90,7 @@ func (e *effects) ofDecl(decl *ast.FuncDecl) effect {
 	return e.of(decl, decl.Body)
 }
 
-// of returns the effect of a function: the worst of what stands in it.
+// of returns the effect of a function: the worst effect in its body.
 func (e *effects) of(f ast.Node, body *ast.BlockStmt) effect {
 	if known, ok := e.known[f]; ok {
 		return known
@@ -134,7 +134,7 @@ func (e *effects) assign(f ast.Node, to ast.Expr) effect {
 			case indirect && isReceiver(e.pass, f, v):
 				return writes
 			case indirect && !e.made(f, v):
-				return unknown // what it points to may be known elsewhere
+				return unknown // other code may see what it points to
 			default:
 				return computes
 			}
@@ -172,8 +172,8 @@ func isReceiver(pass *analysis.Pass, f ast.Node, v *types.Var) bool {
 	return ok && decl.Recv != nil && len(decl.Recv.List[0].Names) > 0 && pass.TypesInfo.ObjectOf(decl.Recv.List[0].Names[0]) == v
 }
 
-// made reports whether a variable was made by the function: of a literal, by make, new or
-// append, or without a value. The parameters of a handler are made for the call.
+// made reports whether the function made the value of a variable: with a literal, make, new
+// or append, or as a zero value. The parameters of a handler are made for the call.
 func (e *effects) made(f ast.Node, v *types.Var) bool {
 	if sig, ok := signatureOf(e.pass, f); ok && handlerOf(sig, nil, nil) != nil {
 		for p := range sig.Params().Variables() {
@@ -245,7 +245,7 @@ func (e *effects) call(f ast.Node, call *ast.CallExpr) effect {
 		return computes
 	}
 	if _, ok := ast.Unparen(call.Fun).(*ast.FuncLit); ok {
-		return computes // it stands in the body that is looked at
+		return computes // its body is part of the body that is examined
 	}
 	switch to := called(e.pass, call).(type) {
 	case *types.Builtin:
@@ -265,7 +265,7 @@ func (e *effects) call(f ast.Node, call *ast.CallExpr) effect {
 	return unknown // a variable that holds a function
 }
 
-// pure has packages that change nothing but what they are given.
+// pure has packages that change nothing but their arguments.
 var pure = map[string]bool{
 	"bufio": true, "bytes": true, "cmp": true, "context": true, "errors": true, "fmt": true, "html": true, "log": true, "log/slog": true, "maps": true,
 	"io": true, "io/fs": true, "math": true, "mime": true, "path": true, "path/filepath": true, "reflect": true, "regexp": true, "runtime": true, "slices": true, "sort": true,
@@ -275,8 +275,8 @@ var pure = map[string]bool{
 // databases has packages whose methods run the SQL that they are given.
 var databases = []string{"database/sql", "github.com/jackc/pgx", "github.com/jmoiron/sqlx", "gorm.io/gorm"}
 
-// other returns the effect of a call of another package, by what it is known for, or by its
-// name.
+// other returns the effect of a call of another package, by the tables of known packages,
+// or by its name.
 func (e *effects) other(call *ast.CallExpr, f *types.Func) effect {
 	path := pathOf(f)
 	within := func(tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") }
@@ -307,7 +307,8 @@ func (e *effects) other(call *ast.CallExpr, f *types.Func) effect {
 	}
 }
 
-// sql returns the effect of a call of a database: that of the SQL, if it is a constant.
+// sql returns the effect of a call of a database: the effect of the SQL if that is a
+// constant.
 func (e *effects) sql(call *ast.CallExpr, f *types.Func) effect {
 	for _, arg := range call.Args {
 		v := e.pass.TypesInfo.Types[arg]
@@ -315,7 +316,7 @@ func (e *effects) sql(call *ast.CallExpr, f *types.Func) effect {
 			continue
 		}
 		if v.Value == nil {
-			return writes // nobody knows what it says
+			return writes // the SQL is unknown
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(constant.StringVal(v.Value)), " ")
 		if slices.Contains([]string{"select", "show", "explain", "describe", "values"}, strings.ToLower(strings.TrimSpace(first))) {
@@ -326,7 +327,7 @@ func (e *effects) sql(call *ast.CallExpr, f *types.Func) effect {
 	return e.named(f)
 }
 
-// Words with which names of functions begin that read, and that only compute.
+// First words in the names of functions that read, and of those that only compute.
 var (
 	getters = append([]string{"head", "load", "scan", "select", "stat", "walk"}, readVerbs...)
 	helpers = []string{
@@ -359,14 +360,15 @@ func (e *effects) named(f *types.Func) effect {
 	}
 }
 
-// takesContext reports whether a function takes a context, as what reaches out of the process
-// does.
+// takesContext reports whether a function takes a context, as functions that reach out of the
+// process do.
 func takesContext(f *types.Func) bool {
 	params := f.Signature().Params()
 	return params.Len() > 0 && isType(params.At(0).Type(), "context", "Context")
 }
 
-// handles are words with which functions begin that open or set up something for reading.
+// handles are first words in the names of functions that open or set up something for
+// reading.
 var handles = []string{"open", "close", "set", "start", "run", "import", "sign", "copy", "order", "store", "sync"}
 
 // environment has functions of package os whose names do not say that they read.

@@ -27,8 +27,8 @@ text is public. What a function of the package is handed, all its calls decide.`
 	Run:       runErrText,
 }
 
-// parses has the packages whose errors quote what they were given to read or to check, which is
-// mostly an argument of the call.
+// parses has the packages whose errors quote their input, which is mostly an argument of the
+// call.
 var parses = map[string]bool{
 	"encoding/base64": true, "encoding/hex": true, "encoding/json": true, "net/netip": true, "net/url": true,
 	"regexp": true, "strconv": true, "time": true,
@@ -42,7 +42,7 @@ type showsFact struct{ Params []int }
 func (*showsFact) AFact()           {}
 func (f *showsFact) String() string { return "shows" }
 
-// A wordedFact says that a function words all errors that it returns.
+// A wordedFact says that a function chooses the words of all errors that it returns.
 type wordedFact struct{}
 
 func (*wordedFact) AFact()         {}
@@ -146,7 +146,7 @@ func errorIn(pass *analysis.Pass, f ast.Node, shown ast.Expr) ast.Expr {
 	return nil
 }
 
-// leaking returns e if it is an error whose words nobody chose for the caller.
+// leaking returns e if it is an error whose words were not chosen for the caller.
 func leaking(pass *analysis.Pass, f ast.Node, e ast.Expr) ast.Expr {
 	t := pass.TypesInfo.TypeOf(e)
 	if !isError(t) || isPublicError(t) || f == nil || isWorded(pass, f, e) {
@@ -158,15 +158,15 @@ func leaking(pass *analysis.Pass, f ast.Node, e ast.Expr) ast.Expr {
 	return e
 }
 
-// isOwnType reports whether an error has a type of the package's own, not an interface: its
-// words were written there.
+// isOwnType reports whether an error has a concrete type of this package, which chooses its
+// words.
 func isOwnType(pass *analysis.Pass, t types.Type) bool {
 	n := named(t)
 	return n != nil && n.Obj().Pkg() == pass.Pkg && !types.IsInterface(n)
 }
 
-// isWorded reports whether an error was worded on purpose, as far as its last assignment
-// tells.
+// isWorded reports whether the words of an error were chosen on purpose, judged by its last
+// assignment.
 func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
@@ -234,7 +234,7 @@ func exportWorded(pass *analysis.Pass) {
 	}
 }
 
-// returnsOnlyWorded reports whether a function returns, and every error that it returns is
+// returnsOnlyWorded reports whether a function has a return, and all of its errors are
 // worded.
 func returnsOnlyWorded(pass *analysis.Pass, f ast.Node, body *ast.BlockStmt, result *types.Var) bool {
 	worded, returns := true, false
@@ -310,8 +310,8 @@ func exportShows(pass *analysis.Pass) {
 	}
 }
 
-// shownIn reports whether a parameter is part of a text of content, or handed to a helper
-// that shows it.
+// shownIn reports whether a parameter is part of a text of content, or is passed to a
+// helper that shows it.
 func shownIn(pass *analysis.Pass, body *ast.BlockStmt, p *types.Var) bool {
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -366,7 +366,7 @@ func eachFunc(pass *analysis.Pass, visit func(*ast.FuncDecl, *types.Func)) {
 }
 
 // returnError turns `return &mcp.CallToolResult{IsError: true, Content: one text}, out, nil`
-// of a typed handler into `return nil, out, err`, which the SDK makes the same result of.
+// of a typed handler into `return nil, out, err`, from which the SDK makes the same result.
 func returnError(pass *analysis.Pass, c inspector.Cursor, shown, leak ast.Expr) []analysis.SuggestedFix {
 	call, ok := ast.Unparen(shown).(*ast.CallExpr)
 	if !ok || len(call.Args) > 0 { // the error's own text, and nothing else

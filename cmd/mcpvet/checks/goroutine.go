@@ -175,9 +175,10 @@ func (p panics) call(call *ast.CallExpr) bool {
 	return body == nil || p.in(body)
 }
 
-// harmless reports whether a call is one of sync, context, time or a builtin that a
-// goroutine ends with, cancels a context, or makes an error or a text: package fmt survives
-// the methods that it calls.
+// harmless reports whether a call counts as one that does not panic: the cancel function of
+// a context, a function of sync, context or time, a builtin but panic, a conversion, or one
+// that makes an error or a text, because package fmt recovers from panics of the methods
+// that it calls.
 func harmless(pass *analysis.Pass, call *ast.CallExpr) bool {
 	if isType(pass.TypesInfo.TypeOf(call.Fun), "context", "CancelFunc", "CancelCauseFunc") {
 		return true

@@ -27,7 +27,7 @@ func (h *handler) input() *types.Var {
 	return h.sig.Params().At(2)
 }
 
-// handlers finds the handlers of a package. Other checks ask it.
+// handlers finds the handlers of a package, for other checks.
 var handlers = &analysis.Analyzer{
 	Name:       "mcphandlers",
 	Doc:        "find the handlers of MCP requests",
@@ -51,7 +51,8 @@ func findHandlers(pass *analysis.Pass) (any, error) {
 			}
 		case *ast.FuncDecl:
 			f, ok := pass.TypesInfo.Defs[n.Name].(*types.Func)
-			// A helper may have a handler's signature: a handler is handed over, not called.
+			// A helper may have the signature of a handler, but a handler is used as a
+			// value, not called.
 			if ok && n.Body != nil && values[f] {
 				h = handlerOf(f.Signature(), n, n.Body)
 			}
@@ -113,7 +114,7 @@ func handlersOf(pass *analysis.Pass) []*handler {
 	return all
 }
 
-// walk visits what h runs itself, functions inside it included but for handlers.
+// walk visits what h itself runs, including functions inside it, but not other handlers.
 func (h *handler) walk(others []*handler, visit func(ast.Node) bool) {
 	ast.Inspect(h.body, func(n ast.Node) bool {
 		for _, o := range others {

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// What the words of a name say. Some words of writing are also names of things, so that only
-// the first verb of a name counts among them: get_order reads, order_pizza does not.
+// The effects that words in a name stand for. Some verbs of writing are also nouns, so only
+// the first verb of a name counts: get_order reads, order_pizza does not.
 var (
 	readVerbs   = []string{"get", "list", "search", "read", "describe", "find", "show", "query", "fetch", "lookup", "count"}
 	deleteVerbs = []string{"delete", "remove", "destroy", "drop", "purge", "erase", "uninstall"}
@@ -24,7 +24,8 @@ var (
 	}
 )
 
-// nameOf returns what the name of a tool says that it does: get_x, listX and x.search read.
+// nameOf returns the effect that the name of a tool suggests: get_x, listX and x.search
+// read.
 func nameOf(name string) effect {
 	words := wordsOf(name)
 	verb := ""

@@ -88,8 +88,8 @@ func ours(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 	return ok && inChain(callee(pass, call))
 }
 
-// madeBy returns the call that a middleware is, or that its variable in the function f was
-// last given.
+// madeBy returns the call that makes a middleware: e itself, or the value last assigned to
+// the variable e in the function f.
 func madeBy(pass *analysis.Pass, f ast.Node, e ast.Expr) (*ast.CallExpr, bool) {
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok && f != nil {
 		if obj, ok := object(pass, id).(*types.Var); ok {

@@ -186,7 +186,7 @@ func reportPromptArgs(pass *analysis.Pass, handler inspector.Cursor, required []
 }
 
 // argumentReads returns where a handler reads an argument of its request. It returns false
-// if the handler lets the arguments out of its sight.
+// if the handler passes the arguments on, so that they may be checked elsewhere.
 func argumentReads(pass *analysis.Pass, handler inspector.Cursor, request types.Object) (reads []inspector.Cursor, ok bool) {
 	maps := []types.Object{}
 	for c := range handler.Preorder((*ast.Ident)(nil)) {
@@ -237,7 +237,7 @@ func argumentReads(pass *analysis.Pass, handler inspector.Cursor, request types.
 	return reads, true
 }
 
-// anyKey reports whether a read may be one of any argument: its key is no constant, and no
+// anyKey reports whether a read may read any argument: its key is neither a constant nor a
 // variable that names a required one.
 func anyKey(pass *analysis.Pass, read inspector.Cursor, required []ast.Expr) bool {
 	index, ok := read.Node().(*ast.IndexExpr)

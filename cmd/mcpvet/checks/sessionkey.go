@@ -59,8 +59,8 @@ func runSessionKey(pass *analysis.Pass) (any, error) {
 	return nil, nil //nolint:nilnil // the analyzer has no result
 }
 
-// holdsID reports whether a key is the ID of a session, a text with it, or a variable that
-// was last given one.
+// holdsID reports whether a key is the ID of a session, a text that contains it, or a
+// variable to which one was last assigned.
 func holdsID(pass *analysis.Pass, f ast.Node, e ast.Expr, follow bool) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
