@@ -304,8 +304,8 @@ func (a *wanted) far(other string, last *match) bool {
 	if a.n > len(other) {
 		missing, more = more, missing
 	}
-	// A character that the other name lacks is one edit. If the shorter name lacks none, the longer
-	// one may begin with it or end in it.
+	// A character that the other name lacks is one edit. If the longer name lacks one of the
+	// shorter name, it cannot begin with that name or end in it.
 	return missing != 0 && max(bits.OnesCount64(missing), bits.OnesCount64(more)) > min(a.n, len(other))/3
 }
 
