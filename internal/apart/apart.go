@@ -10,7 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// Grace is how long a function whose time is over may take to return by itself: its own error
+// Grace is how long a function may take to return by itself when its time is over: its own error
 // says more than that it took too long.
 const Grace = 20 * time.Millisecond
 
@@ -25,20 +25,20 @@ var (
 // for use, by several goroutines.
 type Room struct{ left atomic.Int32 }
 
-// Left returns how many functions still run that were given up.
+// Left returns how many functions that were given up still run.
 func (r *Room) Left() int { return int(r.left.Load()) }
 
-// Run calls f in a goroutine of its own, because nothing else survives a function that blocks or
-// calls [runtime.Goexit], and returns what f returned. A panic is a [*fault.PanicError]. After
-// limit, or [Grace] after over was closed, it returns ErrLeft instead, and room, unless it is nil,
-// counts f until f returns; late is called then, unless it is nil, with the error of f. A limit of
-// zero and a nil channel mean that f is waited for.
+// Run calls f in a goroutine of its own, because only that survives a function that blocks or
+// calls [runtime.Goexit], and returns what f returned. A panic is returned as a
+// [*fault.PanicError]. After limit, or [Grace] after over was closed, Run gives f up and returns
+// ErrLeft. From then on room counts f until it returns, and late is called with its error; both
+// may be nil. With a zero limit and a nil channel Run waits for f without a bound.
 func Run[T any](room *Room, limit time.Duration, over <-chan struct{}, f func() (T, error), late func(error)) (T, error) {
 	type reply struct {
 		value T
 		err   error
 	}
-	done := make(chan reply, 1) // whoever fills it came first to its end: f, or the waiting for it
+	done := make(chan reply, 1) // the first to send decides: f if it returned in time, else Run
 	go func() {
 		got := reply{err: ErrGoexit}
 		defer func() {

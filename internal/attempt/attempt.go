@@ -1,5 +1,5 @@
-// Package attempt has what repeating a call takes, in a server and in a client: how
-// many attempts there are, how long to wait between them, and how they are numbered.
+// Package attempt plans the repetition of a call, in a server and in a client: the number of
+// attempts, the waits between them, and their numbers on the wire.
 package attempt
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Policy is what options say about number and time. It is immutable.
+// Policy bounds the number of attempts and their time. It is immutable.
 type Policy struct {
 	Attempts int           // at most, the first one included
 	Budget   time.Duration // from the first failure to the start of the last attempt
-	Initial  time.Duration // about the first of the own waits, which double up to ten times as long
+	Initial  time.Duration // about the first wait of our own; later ones double, up to ten times as long
 }
 
-// Schedule plans the attempts of one call. It is not safe for concurrent use: a
-// backoff has a state, which calls must not share.
+// Schedule plans the attempts of one call. It is not safe for concurrent use: its backoff has
+// a state, which calls must not share.
 type Schedule struct {
 	Policy
 
@@ -28,18 +28,17 @@ type Schedule struct {
 	own   backoff.ExponentialBackOff
 }
 
-// Start begins the schedule of a call whose first attempt has just failed. The clock is not
-// read before that, so a success costs nothing.
+// Start begins the schedule of a call whose first attempt has just failed. Only then is the
+// clock read, so a success costs nothing.
 func (p Policy) Start() *Schedule {
 	return &Schedule{Policy: p, first: time.Now(), own: backoff.ExponentialBackOff{
 		InitialInterval: p.Initial, RandomizationFactor: backoff.DefaultRandomizationFactor, Multiplier: 2,
 	}}
 }
 
-// Next returns how long to wait after a failed attempt, numbered from 1, and false
-// when there is to be no other. asked is the wait that somebody asked for, zero if
-// nobody did. It is never shortened: to come back too early is worse than to give
-// up.
+// Next returns how long to wait after a failed attempt, numbered from 1, and false if there
+// is to be no further attempt. asked is the wait that the failure names, zero for none. It is
+// never shortened: an attempt that is too early is worse than none.
 func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (time.Duration, bool) {
 	if failed >= s.Attempts || ctx.Err() != nil {
 		return 0, false
@@ -52,17 +51,17 @@ func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (t
 	return wait, s.Fits(ctx, wait)
 }
 
-// Fits reports whether a wait that begins now ends in time: after the context's
-// deadline nobody would be there for the answer.
+// Fits reports whether a wait that begins now ends within the budget and before the context's
+// deadline. After the deadline nobody waits for the answer.
 func (s *Schedule) Fits(ctx context.Context, wait time.Duration) bool {
-	if wait > s.Budget-time.Since(s.first) { // not added up: a wait may be as long as there is
+	if wait > s.Budget-time.Since(s.first) { // no addition, which could overflow
 		return false
 	}
 	deadline, ok := ctx.Deadline()
 	return !ok || wait < time.Until(deadline)
 }
 
-// Sleep waits, and reports false when the context ends before that.
+// Sleep waits, and reports false if the context ends before that.
 func Sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -74,7 +73,7 @@ func Sleep(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// maxNumber is the largest number of an attempt that is believed.
+// maxNumber is the largest attempt number that is accepted.
 const maxNumber = 1_000_000
 
 // Number returns a whole number from 1 to a million, and 0 for anything else.
@@ -86,7 +85,7 @@ func Number(v any) int {
 	case int:
 		f = float64(v)
 	case json.Number:
-		f, _ = v.Float64() // zero or infinite when it is none
+		f, _ = v.Float64() // zero or infinite if it is no number
 	case string:
 		return Number(json.Number(v))
 	}
@@ -96,8 +95,9 @@ func Number(v any) int {
 	return 0
 }
 
-// AnswersInput reports whether a call brings the input that was asked for. Such a call is not
-// repeated: a person was asked, and the state that came with the question may be valid once.
+// AnswersInput reports whether a call brings the input that the server asked for. Such a call
+// is not repeated: a person gave the input, and the state of the question may be valid only
+// once.
 func AnswersInput(p mcp.Params) bool {
 	switch p := p.(type) {
 	case *mcp.CallToolParamsRaw:

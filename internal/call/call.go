@@ -1,13 +1,11 @@
-// Package call is what mcpchain's middlewares share: the Call, in which those that
-// a call passes find what belongs to it, the failure that it ends with, its record
-// in the log, and the one renderer of answers.
+// Package call holds the state that mcpchain's middlewares share: the Call of a request, the
+// failure that it ends with, its record in the log, and the one renderer of answers.
 //
-// The first mcpchain middleware that a call meets opens a [Call], which is itself
-// the context of the call. On the way out each of them adds what it knows about a
-// failure and returns the result and the error as they came, so that a user's
-// middleware that stands between two of ours sees the SDK's own values. The one that
-// opened the Call renders the answer, once. So every middleware works alone, in any
-// combination, and twice.
+// The first mcpchain middleware that a call meets opens a [Call], which is itself the context of
+// the call. On the way out each middleware adds what it knows about a failure and returns the
+// result and the error as they came, so that a user's middleware between two of ours sees the
+// SDK's own values. The middleware that opened the Call renders the answer, once. So every
+// middleware works alone, in any combination, and twice.
 package call
 
 import (
@@ -40,20 +38,20 @@ type Call struct {
 
 	method  string
 	req     mcp.Request
-	by      *opener // this call could be made again with its handler
+	by      *opener // the opener; its handler answers the look-ups of this call
 	setup   atomic.Pointer[setup]
-	claimed atomic.Pointer[Settings] // the first recovery, where the opener is none
+	claimed atomic.Pointer[Settings] // the first recovery, if the opener is none
 	atEnd   atomic.Uint32            // what is to be done at the end
 	began   atomic.Int64
 	part    bool // see Below
-	quiet   bool // an internal look-up, of which nothing is recorded
+	quiet   bool // an internal look-up; nothing of it is recorded
 	cut     atomic.Bool
 
 	exchange *exchange.Exchange // what brought the call; nil for a part
 	seen     atomic.Pointer[Ledger]
 
 	mu   sync.Mutex
-	cold *cold // what most calls never need, apart so that a Call is small
+	cold *cold // rarely needed, and apart, so that a Call is small
 }
 
 // cold is guarded by the mutex of its Call.
@@ -61,10 +59,10 @@ type cold struct {
 	parent   *Call
 	suffix   string // the last part of the ID of a Call below a parent
 	id       string
-	carried  *failure.Failure  // how the call has failed last
+	carried  *failure.Failure  // the last failure of the call
 	answered *failure.Failure  // see Answer
-	first    failure.Failure   // most calls that fail have one
-	taken    bool              // there is something in first
+	first    failure.Failure   // in place, because most failed calls have one failure
+	taken    bool              // first is in use
 	panic    *fault.PanicError // the last one that was recovered
 	parts    int               // how many times Part was called
 
@@ -99,9 +97,8 @@ const (
 
 type callKey struct{}
 
-// Value returns the Call itself for its own key, so that the Call costs one
-// allocation, its [Ledger] for the key of that, and asks the caller's context for
-// everything else.
+// Value returns the Call itself for callKey, so that a Call costs one allocation, and its
+// [Ledger] for ledgerKey. The caller's context answers all other keys.
 func (c *Call) Value(key any) any {
 	switch key.(type) {
 	case callKey:
@@ -121,11 +118,10 @@ func FromContext(ctx context.Context) *Call {
 	return c
 }
 
-// Wrap makes a Middleware from a function that is run once a call and may call
-// next, as a middleware does. The function gets the Call, opened for it if it is
-// the first, and calls next with ctx, or a context made from it, the
-// Call's method and the request. What it returns is rendered if it opened the
-// Call and is left alone otherwise.
+// Wrap makes a Middleware from a function that runs once a call and may call next. The function
+// gets the Call, which Wrap opens if this is the first mcpchain middleware. It calls next with
+// ctx or a context made from it, the Call's method and the request. Wrap renders what the
+// function returns if it opened the Call, and returns it unchanged otherwise.
 func Wrap(run Func) Middleware {
 	if run == nil {
 		panic("call.Wrap: run is nil; give the function that is run once a call")
@@ -133,9 +129,9 @@ func Wrap(run Func) Middleware {
 	return wrap(nil, run)
 }
 
-// WrapLayer is [Wrap] for a value with a method: one frame less for each call than a
-// method value, which is felt where several middlewares stand around a fast handler. guard is nil
-// but for a recovery, which it stands for in [Call.Guard].
+// WrapLayer is [Wrap] for a value with a method. It saves the frame of a method value in each
+// call, which matters where several middlewares stand around a fast handler. guard is nil unless
+// the layer is a recovery; then it names the recovery in [Call.Guard].
 func WrapLayer(layer Layer, guard *Settings) Middleware { return wrap(guard, layer) }
 
 // A Layer is what a middleware does with a call, see [Wrap].
@@ -158,7 +154,7 @@ func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handle
 func wrap(guard *Settings, layer Layer) Middleware {
 	return func(next Handler) Handler {
 		o := &opener{layer: layer, next: next, guard: guard}
-		// A closure and no method value, which would be one more frame for each layer.
+		// A closure, because a method value would be one more frame for each layer.
 		o.self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			// Most often the middleware outside passed on what it got.
 			if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
@@ -175,10 +171,10 @@ type opener struct {
 	layer Layer
 	next  Handler
 	self  Handler   // what handles calls
-	guard *Settings // of a recovery
+	guard *Settings // set if the layer is a recovery
 
 	looked atomic.Int64        // see MayLook
-	pages  table.Names[string] // the cursors of the pages on which tools stand, see [Call.ToolNow]
+	pages  table.Names[string] // tool name to the cursor of the page that lists it, see [Call.ToolNow]
 	tools  table.Brief[seat, *page]
 	drops  table.Names[bool] // the calls that were left out of steps, see [Call.dropped]
 }
@@ -187,7 +183,7 @@ type opener struct {
 func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	outer := FromContext(ctx)
 	if outer != nil && !sameSession(outer.req, req) {
-		outer = nil // this server was connected with the context of a call of another one
+		outer = nil // this server was connected with the context of another server's call
 	}
 	if outer != nil && outer.method == method {
 		return o.layer.Call(ctx, outer, req, o.next)
@@ -202,8 +198,8 @@ func (o *opener) open(call *Call) (mcp.Result, error) {
 	return call.Finish(o.layer.Call(call, call, call.req, o.next))
 }
 
-// sameSession reports whether two requests may belong to one call. One without a
-// session, which somebody made by hand, belongs to any.
+// sameSession reports whether two requests may belong to one call. A request without a session
+// was made by hand and belongs to any call.
 func sameSession(a, b mcp.Request) bool {
 	if a == b || nilRequest(a) || nilRequest(b) {
 		return true
@@ -218,13 +214,13 @@ func (c *Call) Method() string { return c.method }
 // Request returns the request as it was when the Call was opened.
 func (c *Call) Request() mcp.Request { return c.req }
 
-// Quiet reports whether nothing is to be recorded of this Call, because it is a
-// look-up that mcpchain itself makes.
+// Quiet reports whether this Call is a look-up that mcpchain itself makes. Nothing of it is
+// recorded.
 func (c *Call) Quiet() bool { return c.quiet }
 
-// Notification reports whether the method is a notification, which is never
-// answered. A custom method is answered, whatever its name is: the SDK accepts no
-// request of one without an ID.
+// Notification reports whether the method is a notification, which is never answered. A custom
+// method is answered, whatever its name is: the SDK does not accept a custom request without an
+// ID.
 func (c *Call) Notification() bool {
 	return strings.HasPrefix(c.method, "notifications/") && !isCustom(c.req)
 }
@@ -240,9 +236,9 @@ func isCustom(req mcp.Request) bool {
 	return params != nil && params.Kind() == reflect.Pointer && params.Elem().PkgPath() != sdkPath
 }
 
-// ID returns the correlation ID of the call. It is made when it is first asked
-// for: a UUIDv7 (RFC 9562), unless the [Recorder] makes another one. The
-// ID of a Call below another one is its parent's with a suffix.
+// ID returns the correlation ID of the call, which the first call of ID makes: a UUIDv7 (RFC
+// 9562), unless the [Recorder] makes another one. The ID of a Call below another one is its
+// parent's with a suffix.
 func (c *Call) ID() string {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -264,10 +260,9 @@ func (c *Call) makeID(cold *cold) string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// Below returns a Call of its own below c, for one part of the work that c does,
-// such as an item of a batch: it is failed, masked and recorded like a single
-// call, under the ID of c followed by "." and name. ctx is c or a context made
-// from it; req is the request that the part stands for.
+// Below returns a separate Call below c for one part of its work, such as an item of a batch. The
+// part fails, is masked and is recorded like a single call, under the ID of c followed by "." and
+// name. ctx is c or a context made from it; req is the request that the part stands for.
 func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
 	below := &Call{
 		Context: ctx, method: c.method, req: req, by: c.by, part: true, quiet: c.quiet,
@@ -277,8 +272,7 @@ func (c *Call) Below(ctx context.Context, name string, req mcp.Request) *Call {
 	return below
 }
 
-// Parent returns the Call that c was made below of with [Call.Below], nil for a call
-// of its own.
+// Parent returns the Call on which [Call.Below] made c, nil if Below did not make it.
 func (c *Call) Parent() *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -331,9 +325,9 @@ func withSteps(res mcp.Result) mcp.Result {
 	return &out
 }
 
-// Recovered returns the PanicError for a value that recover returned during this
-// Call: the one that there is already when a middleware recovered the same panic
-// and went on with it, and else a new one, as from [fault.Panicked].
+// Recovered returns the PanicError for a value that recover returned during this Call. It is the
+// existing one if a middleware recovered the same panic and raised it again, else a new one, as
+// from [fault.Panicked].
 func (c *Call) Recovered(value any, skip int) *fault.PanicError {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -343,11 +337,11 @@ func (c *Call) Recovered(value any, skip int) *fault.PanicError {
 	return cold.panic
 }
 
-// samePanic reports whether b is a when it was raised again.
+// samePanic reports whether b is the value a, raised again.
 func samePanic(a, b any) bool {
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	switch {
-	case va.Kind() == reflect.Func && vb.Kind() == reflect.Func: // here one closure is not two
+	case va.Kind() == reflect.Func && vb.Kind() == reflect.Func: // here one closure is one function, whatever it captured
 		return va.Pointer() == vb.Pointer()
 	case va.CanFloat() && vb.CanFloat() && math.IsNaN(va.Float()) && math.IsNaN(vb.Float()):
 		return true

@@ -6,7 +6,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/exchange"
 )
 
-// Exchange returns what brought the call, nil where package transport had no part in it.
+// Exchange returns the HTTP or stdio exchange that brought the call, nil if package
+// transport had no part in it.
 func (c *Call) Exchange() *exchange.Exchange {
 	for parent := c.Parent(); parent != nil; parent = c.Parent() {
 		c = parent
@@ -14,9 +15,9 @@ func (c *Call) Exchange() *exchange.Exchange {
 	return c.exchange
 }
 
-// Cut notes that the end of the server has ended the context of the call with
-// [classify.ErrShutdown], so that what its handler says from now on may be about that,
-// whatever its words are.
+// Cut notes that the server's shutdown has ended the context of the call with
+// [classify.ErrShutdown]. What its handler returns from now on may be a consequence of
+// that, whatever its words are.
 func (c *Call) Cut() { c.cut.Store(true) }
 
 // WasCut reports whether Cut was called, for c or for the Call that c is below.
@@ -29,7 +30,8 @@ func (c *Call) WasCut() bool {
 	return false
 }
 
-// A Keeper ends calls with their server. It is the value of [KeeperKey] in their contexts.
+// A Keeper ends calls when their server shuts down. It is the value of [KeeperKey] in
+// their contexts.
 type Keeper interface {
 	// Detach is [Detach].
 	Detach(cancel context.CancelCauseFunc) (done func())
@@ -38,10 +40,9 @@ type Keeper interface {
 // KeeperKey is the key of the [Keeper] in a context.
 type KeeperKey struct{}
 
-// Detach makes known that the call of ctx has work that goes on when ctx has ended, and
-// maybe after the call was answered. When the server ends and cannot wait for the work any
-// longer, cancel is called with [classify.ErrShutdown]; until done is called, the server
-// waits.
+// Detach registers work of the call of ctx that goes on when ctx has ended, and maybe
+// after the call was answered. The server waits until done is called. If it cannot wait
+// any longer, it calls cancel with [classify.ErrShutdown].
 func Detach(ctx context.Context, cancel context.CancelCauseFunc) (done func()) {
 	if k, ok := ctx.Value(KeeperKey{}).(Keeper); ok {
 		return k.Detach(cancel)

@@ -14,9 +14,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// Failure returns the failure that res and err tell, and nil when they tell a success. It is made
-// where they first meet one of ours, and goes with the Call: a middleware that stands outside gets
-// the same one, and a new one only if another middleware in between returned something else.
+// Failure returns the failure that res and err report, nil if they report a success. The first
+// mcpchain middleware that meets it makes it, and the Call keeps it: a middleware further outside
+// gets the same one, unless a middleware in between returned something else.
 func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
 	if err == nil && !failure.IsError(res) {
 		return nil
@@ -39,7 +39,7 @@ func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
 	return c.carry(f)
 }
 
-// carried returns the Failure that goes with the Call, if res and err tell it.
+// carried returns the Failure that the Call keeps, if it was made of res and err.
 func (c *Call) carried(tool *mcp.CallToolResult, err error) *failure.Failure {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *Call) carried(tool *mcp.CallToolResult, err error) *failure.Failure {
 	return nil
 }
 
-// blank returns where a Failure is made: the first one in the Call itself.
+// blank returns an empty Failure: the first one is part of the Call itself.
 func (c *Call) blank() *failure.Failure {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -62,8 +62,8 @@ func (c *Call) blank() *failure.Failure {
 	return &cold.first
 }
 
-// carry makes f the Failure that goes with the Call, and returns it, or the one that another goroutine
-// has made of the same error in the meantime.
+// carry makes the Call keep f, and returns it. If another goroutine has made a Failure of the same
+// error in the meantime, it returns that one.
 func (c *Call) carry(f *failure.Failure) *failure.Failure {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -74,10 +74,10 @@ func (c *Call) carry(f *failure.Failure) *failure.Failure {
 	return f
 }
 
-// Answer makes err the failure that the Call ends with, for a middleware that answers
-// before the handlers inside of it have returned: what those make known of their own
-// errors later, in another goroutine, does not replace what is known about this one.
-// A middleware that waits for its handler needs none of it.
+// Answer makes err the failure that the Call ends with. It is for a middleware that answers before
+// the handlers inside have returned: what they add to their own errors later, in another goroutine,
+// does not replace what is known about this one. A middleware that waits for its handler does not
+// need it.
 func (c *Call) Answer(err error) {
 	f := c.Failure(nil, err)
 	cold := c.lock()
@@ -85,8 +85,8 @@ func (c *Call) Answer(err error) {
 	cold.answered = f
 }
 
-// Explain puts what a middleware knows that stands next to the handler in the place of what the error
-// of the carried failure says, see [failure.Failure.Explained].
+// Explain replaces the finding of the failure that the Call keeps by x, which a middleware next to
+// the handler knows better than the error, see [failure.Failure.Explained].
 func (c *Call) Explain(f *failure.Failure, x classify.Finding) {
 	explained := f.Explained(x, &c.settings().reader)
 	cold := c.lock()
@@ -94,7 +94,7 @@ func (c *Call) Explain(f *failure.Failure, x classify.Finding) {
 	cold.carried = explained
 }
 
-// circumstances returns of what a failure of this call is made, beside its error.
+// circumstances returns what a failure of this call is made of, beside its error.
 func (c *Call) circumstances() failure.Circumstances {
 	s := c.settings()
 	of := failure.Circumstances{Reader: &s.reader, Request: c, OwnCredentials: s.Trust == failure.Operator, Hints: s.Hints, Witness: c, Client: methods[c.method].client}
@@ -102,7 +102,7 @@ func (c *Call) circumstances() failure.Circumstances {
 		of.Ended = c.Err()
 	}
 	if c.quiet {
-		of.Reader = &s.silent // nobody reads what becomes of a look-up of ours
+		of.Reader = &s.silent // nobody reads the failure of an internal look-up
 	} else {
 		of.Rules = s.Rules
 	}
@@ -117,7 +117,7 @@ type ArgumentError struct{ Err error }
 func (e ArgumentError) Error() string { return e.Err.Error() }
 func (e ArgumentError) Unwrap() error { return e.Err }
 
-// PublicKind is what is told of the error where package validate does not explain it.
+// PublicKind is the kind that the caller reads if package validate does not explain the error.
 func (e ArgumentError) PublicKind() string { return string(fault.KindValidation) }
 
 // The outcomes that do not follow from a kind alone, see [kinds.Row].
@@ -128,15 +128,15 @@ const (
 
 	outcomeCancelled     = "cancelled" // the client gave up
 	outcomeProtocolError = "protocol_error"
-	outcomeToolError     = "tool_error" // any other failure that the tool told on purpose
+	outcomeToolError     = "tool_error" // any other failure that the tool reported on purpose
 )
 
-// GivenUp reports whether the caller gave the Call up. A call whose context ended with its server
-// was not.
+// GivenUp reports whether the caller gave up the Call. It is false for a call whose context ended
+// because the server shut down.
 func (c *Call) GivenUp() bool { return errors.Is(c.Err(), context.Canceled) && !c.serverEnded() }
 
-// serverEnded reports whether the end of the server has ended the context of the Call, or of what
-// stands inside of the middleware that opened it.
+// serverEnded reports whether the server's shutdown ended the context of the Call, or a context
+// further inside.
 func (c *Call) serverEnded() bool {
 	return safe.Is(context.Cause(c), classify.ErrShutdown) || c.Err() == nil && c.WasCut()
 }
@@ -150,7 +150,7 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 		return OutcomeOK
 	case f.Raised() != nil:
 		return OutcomePanic
-	// A call that was given up is cancelled, whoever worded its end.
+	// A call that the caller gave up is cancelled, whatever fault describes its end.
 	case c.GivenUp():
 		return outcomeCancelled
 	case f.Wire() != nil:
@@ -160,18 +160,18 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 	}
 	kind := f.Fault().Kind()
 	if kind == fault.KindCancelled && c.Err() == nil && !f.Worded() {
-		return outcomeToolError // a context of the handler's own; the client waits
+		return outcomeToolError // a context of the handler's own ended; the client still waits
 	}
 	return kinds.Of(string(kind)).Outcome
 }
 
-// Safety says what a repetition of this call can do. A tool is what its annotations
-// say in the server's own list, see [Call.Tool]: a tool that was replaced by one that
-// writes is taken for its predecessor for a second at most. next is what the middleware
-// of this call calls.
+// Safety says what a repetition of this call can do. For a tool it reads the annotations in the
+// server's own list, see [Call.Tool]: if a tool was replaced by one that writes, the old
+// annotations count for a second at most. next is the handler that the middleware of this call
+// calls.
 func (c *Call) Safety(next Handler) failure.Safety {
 	if c.method != MethodCallTool {
-		return methods[c.method].safety // that of the program's own methods is Writes
+		return methods[c.method].safety // Unsaid for methods of the program's own
 	}
 	tool, err := c.Tool(next)
 	if err != nil {
@@ -200,10 +200,9 @@ type keyed struct {
 	again func() bool
 }
 
-// WithKey returns a context that says that the call is made under an idempotency key
-// that somebody keeps. again reports whether a repetition with the key runs the
-// handler again after a failure of which nobody knows whether it took effect; if not,
-// it gets the same failure.
+// WithKey returns a context for a call under an idempotency key that a middleware keeps. again
+// reports whether a repetition with the key runs the handler again after a failure whose effect is
+// unknown; if not, the repetition gets the same failure.
 func WithKey(ctx context.Context, key string, again func() bool) context.Context {
 	return context.WithValue(ctx, keyedKey{}, keyed{key, again})
 }

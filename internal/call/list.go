@@ -14,22 +14,21 @@ import (
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-// What the server of a Call offers is read from the server itself, when it is
-// needed, so that nothing has to be registered twice. Nothing of it is recorded.
+// The tools, prompts and resources of a server are read from the server itself, when they are
+// needed, so that nothing has to be registered twice. These look-ups are not recorded.
 
-// Lookup returns a context in which what is opened is [Call.Quiet].
+// Lookup returns a context in which every Call that is opened is [Call.Quiet].
 func Lookup(ctx context.Context) context.Context { return &Call{Context: ctx, quiet: true} }
 
-// Tools yields the tools that the caller of this Call may list, page by page, by
-// asking the opener's own handler, so that filters that stand inside it apply. An
-// error ends it; there is one when the opener wraps a single handler, which
-// cannot answer.
+// Tools yields the tools that the caller of this Call may list, page by page. It asks the opener's
+// own handler, so that filters inside it apply. An error ends the sequence; there is one if the
+// opener wraps a single handler, which cannot list anything.
 func (c *Call) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(c) }
 
-// Names returns the names of what the method of this Call could be called for, in one list or more: the
-// tools, the prompts, or the resources and their templates that the caller may list. Those of tools may be
-// what the caller was told up to a second ago, see [Call.Remembered]. They are bounded, and empty where a
-// list cannot be had whole. They must not be written to.
+// Names returns the names that the method of this Call could be called with, in one list or more:
+// the tools, the prompts, or the resources and their templates that the caller may list. The names
+// of tools may be up to a second old, see [Call.Remembered]. Names are bounded in number, and empty
+// if the whole list cannot be read. The caller must not write to them.
 func (c *Call) Names() [][]string {
 	switch c.method {
 	case MethodCallTool:
@@ -41,20 +40,19 @@ func (c *Call) Names() [][]string {
 	}
 }
 
-// Tool returns the definition of the tool that is called, by asking next for its
-// tools, or the opener's own handler when next is nil or a single handler, which has
-// no list: the opener may stand around the server. It is for what the caller
-// is told about the tool that it has called already, not for other names. The
-// error is [ErrNotListed] when the tool is not among those that are listed.
+// Tool returns the definition of the tool that is called. It asks next for its tools, or the
+// opener's own handler if next is nil or a single handler, which has no list: the opener may stand
+// around the server. Use it for what the caller reads about the tool that it has already called,
+// not for other names. The error is [ErrNotListed] if the server does not list the tool.
 //
-// What it returns may be what the server listed up to a second ago, see [Call.Remembered]. That it
-// is not listed is never remembered.
+// The definition may be up to a second old, see [Call.Remembered]. That a tool is not listed is
+// never remembered.
 func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 	tool, rest := c.remembered(next)
 	if tool != nil {
 		return tool, nil
 	}
-	if rest != "" { // the pages in front of it are known
+	if rest != "" { // the pages in front of it are remembered
 		if tool, err := c.find(next, rest, maxWork); err == nil {
 			return tool, nil
 		}
@@ -62,19 +60,18 @@ func (c *Call) Tool(next Handler) (*mcp.Tool, error) {
 	return c.ToolNow(next)
 }
 
-// Remembered returns what the server told the same caller of the tool within the last second.
-// Nothing is asked.
+// Remembered returns the tool as the server listed it to the same caller within the last second. It
+// does not ask the server.
 func (c *Call) Remembered(next Handler) (*mcp.Tool, bool) {
 	tool, _ := c.remembered(next)
 	return tool, tool != nil
 }
 
-// ToolNow is [Call.Tool] for who must not be told what was true a moment ago, such as a caller
-// whose call is refused: it always asks.
+// ToolNow is [Call.Tool] without the memory, for callers that must not read an outdated definition,
+// such as one whose call is refused: it always asks the server.
 //
-// It looks at first on the page of the list where the tool stood the last time: a server of
-// thousands of tools is asked for one page and not for all. What it returns is what the server
-// lists now.
+// It looks first on the page of the list where the tool stood the last time, so that a server of
+// thousands of tools is asked for one page and not for all.
 func (c *Call) ToolNow(next Handler) (*mcp.Tool, error) {
 	tool, err := c.look(next)
 	if _, one := safe.As[*OneHandlerError](err); one && next != nil {
@@ -94,7 +91,7 @@ func (c *Call) look(next Handler) (*mcp.Tool, error) {
 	return c.find(next, "", maxWork)
 }
 
-// find asks for the tool of this Call, from a page of the list on.
+// find asks for the tool of this Call, from one page of the list on.
 func (c *Call) find(next Handler, cursor string, work int) (found *mcp.Tool, err error) {
 	name := Target(c.req)
 	err = c.ask(next, cursor, work, func(p *page, cursor string) bool {
@@ -109,7 +106,8 @@ func (c *Call) find(next Handler, cursor string, work int) (found *mcp.Tool, err
 	return found, err
 }
 
-// ask asks for the pages of the list of tools from a cursor on, and remembers all that it yields.
+// ask requests the pages of the list of tools from a cursor on, and remembers each page before it
+// yields it.
 func (c *Call) ask(next Handler, cursor string, work int, yield func(p *page, cursor string) bool) error {
 	key, sure := c.seat(next)
 	asked := time.Since(epoch)
@@ -124,8 +122,8 @@ func (c *Call) ask(next Handler, cursor string, work int, yield func(p *page, cu
 	})
 }
 
-// pagesOfTools returns the pages of the list of tools that the caller may see, or was told of within the
-// last second, until there are enough. It may begin again after some.
+// pagesOfTools returns the pages of the list of tools that the caller may see, or saw within the
+// last second, until there are enough. It may begin again after some pages.
 func (c *Call) pagesOfTools(enough func(all []*page) bool) (all []*page, err error) {
 	add := func(p *page, _ string) bool {
 		all = append(all, p)
@@ -146,7 +144,7 @@ func (c *Call) pagesOfTools(enough func(all []*page) bool) (all []*page, err err
 func (c *Call) toolNames() (names [][]string) {
 	n := 0
 	all, err := c.pagesOfTools(func(all []*page) bool {
-		if len(all) == 1 { // it begins, or begins again
+		if len(all) == 1 { // the first page, or the first one of a new beginning
 			n = 0
 		}
 		n += len(all[len(all)-1].sorted)
@@ -161,7 +159,7 @@ func (c *Call) toolNames() (names [][]string) {
 	return names
 }
 
-// stands notes on which page a tool stands. The first needs no note, but where there is another one.
+// stands notes on which page a tool stands. The first page is noted only to replace another one.
 func (c *Call) stands(name, cursor string) {
 	if c.by == nil || len(cursor) > maxCursor {
 		return
@@ -171,11 +169,10 @@ func (c *Call) stands(name, cursor string) {
 	}
 }
 
-// lookEvery is how often names that are not known may have a server asked for its tools.
+// lookEvery is how often an unknown name may make us ask a server for its tools.
 const lookEvery = time.Second
 
-// MayLook reports whether the handlers behind the opener may be asked for their tools now, for
-// a label.
+// MayLook reports whether a label may now ask the handlers behind the opener for their tools.
 func (c *Call) MayLook() bool {
 	if c.by == nil {
 		return false
@@ -184,30 +181,30 @@ func (c *Call) MayLook() bool {
 	return (last == 0 || now-time.Duration(last) >= lookEvery) && c.by.looked.CompareAndSwap(last, int64(now))
 }
 
-// Prompt returns the definition of the prompt that is asked for, as [Call.Tool]
-// does.
+// Prompt returns the definition of the prompt that the call names, as [Call.Tool] does for a tool.
 func (c *Call) Prompt(next Handler) (*mcp.Prompt, error) {
 	return prompts.find(c, next, Target(c.req))
 }
 
 var (
-	// ErrNotListed is the error of [Call.Tool] and [Call.Prompt] when the server does
-	// not list what is called.
+	// ErrNotListed is the error of [Call.Tool] and [Call.Prompt] if the server does not list the
+	// tool or prompt.
 	ErrNotListed = errors.New("middleware: the server does not list what is called")
 
 	errNoServer = errors.New("middleware: this call has no server to ask")
 	errTooLong  = errors.New("middleware: the list of the server has no end, or is too long to be looked through")
 )
 
-// How much of a list is looked through: its items, and so many more for each page, because a
-// server that invents cursors must not keep us. That is 9,000 pages of one tool, or 100,000 tools.
+// The bounds of looking through a list. Each item is one unit of work, and each page costs some
+// more, so that a server that invents cursors cannot keep us busy. That is 9,000 pages of one tool,
+// or 100,000 tools.
 const (
 	maxWork   = 100_000
 	ofPage    = 10
-	ofNoItems = maxWork / 100 // an empty page
-	onePage   = 1             // enough for one
+	ofNoItems = maxWork / 100 // an empty page costs that much more
+	onePage   = 1             // the budget for one page
 
-	maxCursor = 1 << 10 // is the length of the longest cursor that is kept
+	maxCursor = 1 << 10 // the length of the longest cursor that is kept
 )
 
 // A listing is a list that a server has.
@@ -241,7 +238,7 @@ var (
 	}, func(i *mcp.ResourceTemplate) string { return i.URITemplate }}
 )
 
-// onBehalf returns a request in the session of the Call.
+// onBehalf returns a request in the session of the Call, for the same caller.
 func onBehalf[P mcp.Params](c *Call, params P) mcp.Request {
 	return &mcp.ServerRequest[P]{Session: c.serverSession(), Params: params, Extra: c.req.GetExtra()}
 }
@@ -256,10 +253,10 @@ func (l *listing[R, I]) all(c *Call) iter.Seq2[*I, error] {
 	}
 }
 
-// Behind returns what stands between middlewares that only some calls pass and the handler behind them.
-// Of a list that a Call inside of them asks for, what they add is left out: the caller who lists does not
-// pass these middlewares, and cannot call it. What they take away stays away. passes reports whether
-// they are for a call.
+// Behind wraps the handler behind middlewares that only some calls pass. When a quiet Call lists
+// tools or other items and the list does not pass these middlewares, the items that they add are
+// left out: the caller cannot call them. Items that they remove stay removed. passes reports
+// whether a call passes the middlewares.
 func Behind(next Handler, passes func(method string, req mcp.Request) bool) Handler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -275,8 +272,8 @@ func Behind(next Handler, passes func(method string, req mcp.Request) bool) Hand
 	}
 }
 
-// without returns the items of a page that nobody added to the one behind, which is nil if nobody
-// could.
+// without returns the items of a page that also stand in the list of the handler behind. behind is
+// nil if no middleware could have added any; then it returns all items.
 func (l *listing[R, I]) without(items []*I, behind mcp.Result) []*I {
 	page, ok := behind.(R)
 	var none R
@@ -293,15 +290,15 @@ func (l *listing[R, I]) without(items []*I, behind mcp.Result) []*I {
 	return slices.DeleteFunc(slices.Clone(items), func(item *I) bool { return item != nil && !have[l.name(item)] })
 }
 
-// passed returns the list that was answered behind middlewares that the caller does not pass, nil for
-// none, see [Behind].
+// passed returns the list that [Behind] recorded for middlewares that the caller does not pass, nil
+// for none.
 func (c *Call) passed() mcp.Result {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	return cold.past
 }
 
-// names returns the names of the whole list, as many as a [table.Names] has.
+// names returns the names of the whole list, up to the number that a [table.Names] keeps.
 func (l *listing[R, I]) names(c *Call) (names []string) {
 	for item, err := range l.all(c) {
 		if err != nil {
@@ -314,7 +311,7 @@ func (l *listing[R, I]) names(c *Call) (names []string) {
 	return names
 }
 
-// find returns the item of a name.
+// find returns the item with a name.
 func (l *listing[R, I]) find(c *Call, handler Handler, name string) (found *I, err error) {
 	err = l.each(c, handler, func(item *I) bool {
 		if l.name(item) == name {
@@ -340,9 +337,10 @@ func (l *listing[R, I]) each(c *Call, handler Handler, yield func(item *I) bool)
 	})
 }
 
-// pages asks handler, or the opener's own where it is nil, for the pages of the list from a
-// cursor on, and yields the items of each, with its cursor and that of the page behind it. Items may
-// be nil. It fails if there are more pages when so much work is done, or when a cursor comes again.
+// pages requests the pages of the list from a cursor on, from handler, or from the opener's own
+// handler if it is nil. It yields the items of each page, the page's cursor and that of the
+// following page. Items may be nil. It fails if the work is used up before the last page, or if a
+// cursor repeats.
 func (l *listing[R, I]) pages(c *Call, handler Handler, cursor string, work int, yield func(items []*I, cursor, following string) bool) error {
 	if handler == nil && c.by != nil {
 		handler = c.by.self
@@ -372,7 +370,7 @@ func (l *listing[R, I]) pages(c *Call, handler Handler, cursor string, work int,
 		if cursor = following; cursor == seen {
 			break
 		}
-		if pages&(pages-1) == 0 { // so that a circle of any length is found
+		if pages&(pages-1) == 0 { // finds a cycle of any length
 			seen = cursor
 		}
 		if work -= len(items) + ofPage; len(items) == 0 {

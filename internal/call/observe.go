@@ -15,17 +15,18 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// Observing reports whether the answer of the Call leaves as it came: whoever would refuse the Call
-// says so with [Call.WouldRefuse] and lets it run, and what would have been sent is recorded.
+// Observing reports whether the answer of the Call is sent unchanged. A middleware that would
+// refuse the Call reports that with [Call.WouldRefuse] and lets it run; the log records what would
+// have been sent.
 func (c *Call) Observing() bool { return c.settings().Observe }
 
-// Mended says that the answer of the Call stands in the place of a result that could not be sent, so
-// that it is sent even when the Call is observed.
+// Mended notes that the answer of the Call replaces a result that could not be sent, so that it is
+// sent even if the Call is observed.
 func (c *Call) Mended() { c.atEnd.Or(mended) }
 
-// Missing says that err stands in the place of a result that is nil. It reports whether the SDK would have sent
-// null for it, as it does to clients of older versions: then the answer of an observed Call is res again. For newer
-// ones it would have died.
+// Missing notes that err replaces a nil result. It reports whether the SDK would have sent null for
+// that result, as it does to clients of older versions: then the answer of an observed Call is res
+// again. For newer clients the SDK would have panicked.
 func (c *Call) Missing(res mcp.Result, err error) bool {
 	if !olderThan20260728(c.req) {
 		return false
@@ -35,13 +36,13 @@ func (c *Call) Missing(res mcp.Result, err error) bool {
 	return true
 }
 
-// missing is a result that is nil, and the error in its place.
+// missing is a nil result, and the error that replaces it.
 type missing struct {
 	res mcp.Result
 	err error
 }
 
-// missed returns the answer that err stands for, if that is one which the SDK would have sent.
+// missed returns the nil result that err replaces, nil if [Call.Missing] does not know err.
 func (c *Call) missed(err error) *missing {
 	cold := c.lock()
 	defer c.mu.Unlock()
@@ -62,8 +63,9 @@ func (c *Call) WouldRefuse(err error) {
 	c.atEnd.Or(wouldRefuse)
 }
 
-// observed returns the answer of an observed Call that failed, as it came but for what the SDK would
-// have died of or never sent, and records what would have been sent.
+// observed returns the answer of an observed Call that failed. It is the original answer, unless
+// that would have made the SDK panic or could not be sent. observed records what would have been
+// sent.
 func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
 	if c.atEnd.Load()&mended != 0 || f.Raised() != nil || !sendable(err) {
 		return c.answer(res, err, f)
@@ -77,7 +79,7 @@ func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Resu
 	}, nil)
 	sent := sentText(res, err)
 	if f.View().Origin == classify.Explained {
-		sent = errorText(f) // that of the SDK repeats a value whole, be it a password
+		sent = errorText(f) // the SDK's text repeats a whole value, which may be a password
 	}
 	if m := c.missed(err); m != nil {
 		c.recordObserved("null", text)
@@ -87,8 +89,8 @@ func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Resu
 	return res, err
 }
 
-// textFor returns the text of an answer for the log, without the arguments that it corrects: they are the
-// caller's own, and may hold a secret.
+// textFor returns the text of an answer for the log, without the corrected arguments: they come
+// from the caller and may hold a secret.
 func (c *Call) textFor(f *failure.Failure, res mcp.Result, err error) string {
 	if f.Wire() != nil || f.LeftAlone() {
 		return sentText(res, err)

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Outermost reports whether nothing of the program's own stands outside the
-// middleware that opened this Call, so that what the opener's handler lists is what
-// the caller may list. It looks at the stack: it is for failures, and reports false
-// when it cannot know, because a middleware in between went on in another goroutine.
+// Outermost reports whether none of the program's own middlewares stands outside the
+// middleware that opened this Call, so that the list of the opener's handler is the list
+// that the caller may see. It reads the stack, so use it for failures only. It reports
+// false if it cannot know, because a middleware in between went on in another goroutine.
 func (c *Call) Outermost() bool {
 	outside, received := opened(selects)
 	return outside == "" && received
 }
 
 // WarnOfOutside writes a warning if a function of the program's own stands outside the
-// middleware that opened the Call: nobody masks an error that it makes.
+// middleware that opened the Call: errors that this function makes are not masked.
 func (c *Call) WarnOfOutside(ctx context.Context, logger *slog.Logger) {
 	if outside, received := opened(isOurs); outside != "" && received {
 		Warn(ctx, logger, "a middleware stands outside of mask, and the errors that it makes itself are sent as they are; "+
@@ -26,9 +26,9 @@ func (c *Call) WarnOfOutside(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// opened looks at the stack of a function that a Call runs. It returns the innermost
-// function outside of the Call's opener that skip does not know, "" where there is only
-// the SDK, and whether the SDK received the call in this goroutine.
+// opened reads the stack of a function that a Call runs. It returns the innermost
+// function outside the Call's opener for which skip is false, "" if there is only the
+// SDK, and whether the SDK received the call in this goroutine.
 func opened(skip func(function string) bool) (outside string, received bool) {
 	const enough = 1024 // frames
 	pcs := make([]uintptr, 64)
@@ -54,15 +54,16 @@ func opened(skip func(function string) bool) (outside string, received bool) {
 	}
 }
 
-// selects reports whether a function belongs to the packages that only select what a
-// middleware applies to, such as middleware.ForMethods, or that only look on.
+// selects reports whether a function belongs to a package that only selects the calls a
+// middleware applies to, such as middleware.ForMethods, or that only observes.
 func selects(function string) bool {
 	return strings.HasPrefix(function, ownPrefix) || strings.HasPrefix(function, modulePath+"middleware.") ||
 		strings.HasPrefix(function, modulePath+"contrib/otel.")
 }
 
-// isOurs reports whether a function is mcpchain's: what those fail with is rendered with
-// the settings of what stands inside. Its tests and examples are programs like any other.
+// isOurs reports whether a function is mcpchain's: failures of such functions are
+// rendered with the settings of the middlewares inside. Its tests and examples count as
+// programs.
 func isOurs(function string) bool {
 	return strings.HasPrefix(function, modulePath) && !strings.HasPrefix(function, modulePath+"examples/") && !strings.Contains(function, "_test.")
 }
@@ -73,7 +74,7 @@ var (
 	openFunction = functionName((*opener).open)
 )
 
-// functionName returns the name under which a function stands in a stack.
+// functionName returns the name that a function has in a stack.
 func functionName(f any) string {
 	return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 }

@@ -15,25 +15,25 @@ import (
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-// Owners says who makes a call, for middlewares that remember or count something of
-// their callers. All methods may be called concurrently.
+// Owners identifies the callers of calls, for middlewares that remember or count something per
+// caller. All methods may be called concurrently.
 type Owners struct {
-	// Func is the user's own function; "" means that it does not know. Nil means
-	// that there is none.
+	// Func is the user's own function. It returns "" for an unknown caller. Nil means that there is
+	// none.
 	Func func(ctx context.Context, req mcp.Request) string
 
-	// Option names Func in records, such as "limit.Options.Owner". Empty means
+	// Option is the name of Func in records, such as "limit.Options.Owner". Empty means
 	// "Options.Owner".
 	Option string
 
-	// Logger gets the records. Nil means that of the call.
+	// Logger receives the records. Nil means the Logger of the call.
 	Logger *slog.Logger
 
-	panicked, unknown atomic.Bool // was recorded
+	panicked, unknown atomic.Bool // recorded once already
 }
 
-// Principal returns who makes a call, "" when nobody knows: what the user's function
-// says, or else the authenticated user. A function that panics does not know.
+// Principal returns who makes a call: the result of Func, or the authenticated user if there is no
+// Func. It is "" if the caller is unknown or Func panics.
 func (o *Owners) Principal(ctx context.Context, req mcp.Request) (name string) {
 	if o.Func == nil {
 		return userOf(req)
@@ -55,9 +55,8 @@ func userOf(req mcp.Request) string {
 	return ""
 }
 
-// Of returns a name for the caller that no other caller has, "" when nobody knows
-// who it is: the principal, or else the session's ID, or the connection where it does not
-// come by HTTP.
+// Of returns a name for the caller that no other caller has, "" if the caller is unknown. It is the
+// principal, else the ID of the session, else the connection if the call does not come over HTTP.
 func (o *Owners) Of(ctx context.Context, req mcp.Request) string {
 	if nilRequest(req) {
 		return ""
@@ -75,7 +74,7 @@ func (o *Owners) Of(ctx context.Context, req mcp.Request) string {
 	return prefixed(connectionPrefix, Connection(req))
 }
 
-// Unknown records, once, what follows for a caller whom nobody knows.
+// Unknown records, once, the consequence of an unknown caller.
 func (o *Owners) Unknown(ctx context.Context, level slog.Level, message string) {
 	o.once(ctx, &o.unknown, level, message+" or set "+o.option())
 }
@@ -91,8 +90,8 @@ func (o *Owners) once(ctx context.Context, said *atomic.Bool, level slog.Level, 
 
 const connectionPrefix = "connection:"
 
-// OfConnection reports whether a name that [Owners.Of] returned is that of a
-// connection, which no other process knows.
+// OfConnection reports whether [Owners.Of] made the name from a connection. No other process knows
+// such a name.
 func OfConnection(owner string) bool { return strings.HasPrefix(owner, connectionPrefix) }
 
 func prefixed(prefix, name string) string {
@@ -102,8 +101,8 @@ func prefixed(prefix, name string) string {
 	return prefix + name
 }
 
-// SessionID returns the ID of the session of a request, "" where it has none: over
-// stdio, in memory, and over HTTP since 2026-07-28.
+// SessionID returns the ID of the session of a request. It is "" over stdio, in memory, and over
+// HTTP since 2026-07-28.
 func SessionID(req mcp.Request) string {
 	if session, _ := req.GetSession().(*mcp.ServerSession); session != nil {
 		return session.ID()
@@ -111,9 +110,9 @@ func SessionID(req mcp.Request) string {
 	return ""
 }
 
-// OverStdio reports whether a request came from the client that started this process: it has neither a header nor a
-// session with an ID, as over HTTP, and the standard input is a pipe or a socket. A connection in memory looks the
-// same in a process that was started so.
+// OverStdio reports whether a request came from the client that started this process: unlike over
+// HTTP, it has neither a header nor a session with an ID, and the standard input is a pipe or a
+// socket. In a process that was started this way, a connection in memory looks the same.
 func OverStdio(req mcp.Request) bool {
 	if nilRequest(req) || safe.Nil(req.GetSession()) || SessionID(req) != "" {
 		return false
@@ -125,14 +124,14 @@ func OverStdio(req mcp.Request) bool {
 	return err == nil && input.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
-// connections are the names of connections. They are the process's, so that all
-// middlewares call a connection the same; without the table, a server over stdio
-// could not tell whose a key or a handle is.
+// connections are the names of connections. They are shared by the whole process, so that all
+// middlewares give a connection the same name. Without the table, a server over stdio could not
+// know which caller owns a key or a handle.
 var connections table.Weak[mcp.ServerSession, string]
 
-// Connection returns a random name for the connection of a request, which lasts as
-// long as it does, and "" over HTTP: there a server makes a session for each
-// request, and a proxy may lead many callers through one.
+// Connection returns a random name for the connection of a request, which lasts as long as the
+// connection. It is "" over HTTP, where a server makes a session for each request and a proxy may
+// lead many callers through one connection.
 func Connection(req mcp.Request) string {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	if extra := req.GetExtra(); session == nil || (extra != nil && (extra.Header != nil || extra.TokenInfo != nil)) {

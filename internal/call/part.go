@@ -11,14 +11,14 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// What divides the work of a call (the items of a batch, the parts of an answer) makes a
-// Call of its own of each part, with [Call.Below]. What a caller may know of the failure of
-// a part says [Call.Public].
+// A function that divides the work of a call (the items of a batch, the parts of an answer)
+// makes a Call for each part with [Call.Below]. [Call.Public] returns what a caller may know
+// of the failure of a part.
 
-// Alone returns a Call for work that is divided where no call is under way. Nothing of its
-// failures is shown but what was worded, without its credentials. They are recorded to the
-// default log under the name of method, unless quiet says that whoever asked for the work
-// gets their causes.
+// Alone returns a Call for divided work outside of any call. Callers read only texts that were
+// written for them, without credentials. Failures are recorded to the default log under the
+// name of method, unless quiet is set: then the function that asked for the work gets their
+// causes.
 func Alone(ctx context.Context, method string, quiet bool) *Call {
 	c := &Call{Context: ctx, method: method, quiet: quiet}
 	c.Establish(alone)
@@ -27,10 +27,9 @@ func Alone(ctx context.Context, method string, quiet bool) *Call {
 
 var alone = &Settings{Mask: scrub.ForAnyone, Finished: scrub.ForAnyone}
 
-// Public returns what a caller may know of a failure of this Call, with its
-// reference if there is a record that this leads to. quote reports whether a text about it
-// shows the reference, because the log knows more than the caller reads. It records
-// nothing.
+// Public returns what a caller may know of a failure of this Call, with its reference if a
+// record has it. quote reports whether a text about the failure shows the reference, because
+// the log knows more than the caller reads. Public records nothing.
 func (c *Call) Public(f *failure.Failure) (public *fault.Error, quote bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -41,8 +40,8 @@ func (c *Call) Public(f *failure.Failure) (public *fault.Error, quote bool) {
 	return c.public(f)
 }
 
-// Part returns how often it was called before for this Call: 0, then 1 and so on.
-// Whoever divides the work of a call asks once, so that two who do so in one call can give
+// Part returns how often it was called before for this Call: 0, then 1 and so on. A function
+// that divides the work of a call calls it once, so that two of them in one call can give
 // different names to their parts.
 func (c *Call) Part() int {
 	cold := c.lock()
@@ -51,17 +50,16 @@ func (c *Call) Part() int {
 	return cold.parts - 1
 }
 
-// Clean says of the result of a failed tool call, which has f under [wire.ErrorKey], that each
-// part of it was masked by whoever put it together, as a batch of calls below this one
-// is. What else stands in it is the caller's own, such as what to send again, and goes
-// out as it came.
+// Clean marks the result of a failed tool call, which has f under [wire.ErrorKey], as masked
+// part by part by the middleware that composed it, such as a batch. The rest of it is the
+// caller's own, such as what to send again, and is sent unchanged.
 func (c *Call) Clean(f *fault.Error) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	cold.clean = f
 }
 
-// isClean reports whether a result is one that Clean was told of.
+// isClean reports whether Clean has marked a result.
 func (c *Call) isClean(res *mcp.CallToolResult) bool {
 	f, _ := res.Meta[wire.ErrorKey].(*fault.Error)
 	cold := c.lock()

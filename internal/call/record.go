@@ -21,25 +21,26 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A Recorder records every call: what it adds to a record, and what it is told.
+// A Recorder records every call. It adds attributes to the records and is notified of ends.
 type Recorder interface {
 	// NewID makes the ID of a Call. An empty one means a UUIDv7.
 	NewID(c *Call) string
 	// Level returns the level of a record that has a level by default.
 	Level(outcome string, took time.Duration, byDefault slog.Level) slog.Level
-	// Attrs returns what stands in a record behind the reference.
+	// Attrs returns the attributes of a record that follow the reference.
 	Attrs(c *Call, took time.Duration) []slog.Attr
-	// Ended is told how a Call ended that is watched, see [Call.Begin], and how a part of one failed.
+	// Ended is called when a watched Call ends, see [Call.Begin], and when a part of a Call fails.
 	Ended(c *Call, took time.Duration, res mcp.Result, f *failure.Failure)
-	// Stuck is told how many more handlers are given up and have not returned: 1 or -1.
+	// Stuck is called with 1 when a handler was given up and still runs, and with -1 when it has
+	// returned.
 	Stuck(change int64)
 }
 
-// LevelOf is the level at which an outcome is recorded by default: Debug for
-// what went well, Info for a failure that the caller can mend or was told on
-// purpose, Warn when something that the server needs is down or slow, and Error
-// for bugs. An error that was only told apart by its standard kind, such as
-// a reset connection, is recorded at Warn at least, unless it is the caller's.
+// LevelOf is the level at which an outcome is recorded by default: Debug for a success, Info for a
+// failure that the caller can mend or that the tool reported on purpose, Warn if something that the
+// server needs is down or slow, and Error for bugs. An error that only its standard kind
+// classifies, such as a reset connection, is recorded at Warn at least, unless the caller is to
+// blame.
 func LevelOf(outcome string) slog.Level {
 	switch outcome {
 	case OutcomeOK, OutcomeInputRequired:
@@ -57,9 +58,9 @@ func LevelOf(outcome string) slog.Level {
 // time.Now.
 var epoch = time.Now()
 
-// Begin notes the time, for the duration in the record of this call. It reports whether the
-// Call is watched from now on, as is asked for the first time: then the [Recorder] is told of its
-// end. A part of a call is never watched: of one that fails the Recorder is told by [Call.Log].
+// Begin notes the time, for the duration in the record of this call. It reports whether this is the
+// first Begin that asks to watch the Call: then [Recorder.Ended] is called at its end. A part of a
+// call is never watched; [Call.Log] calls Ended for a part that fails.
 func (c *Call) Begin(watch bool) (watched bool) {
 	c.began.Store(int64(time.Since(epoch)))
 	return watch && !c.part && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0
@@ -74,15 +75,14 @@ func (c *Call) Duration() time.Duration {
 	return max(1, time.Since(epoch)-time.Duration(began))
 }
 
-// Log writes the one record of how the call ended: the method, the tool, prompt or
-// resource, the outcome, the duration, the reference, who called, and for a failure its
-// kind, the whole error with its types, and the stack of a panic; and what the [Recorder]
-// adds. It does nothing for an internal look-up and for a failure that was logged before. The
-// call took as long as since [Call.Begin], unless it is said how long. It is recorded to the
-// logger that it was set up with. A panic of its handler is survived.
+// Log writes the one record of how the call ended: the method, the tool, prompt or resource, the
+// outcome, the duration, the reference, the caller, and what the [Recorder] adds. For a failure it
+// adds the kind, the whole error with its types, and the stack of a panic. It does nothing for an
+// internal look-up and for a failure that is already recorded. A zero took means the time since
+// [Call.Begin]. The record goes to [Call.Logger]; Log survives a panic of its handler.
 func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	defer func() {
-		if p := recover(); p != nil { // a log that cannot be written must not fail the call
+		if p := recover(); p != nil { // a failing log must not fail the call
 			report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
 				slog.String("error", clip(errorOf(f))))
 		}
@@ -134,8 +134,8 @@ func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	c.settings().logs.sink.write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
-// identity adds who made the call: the client, the authenticated user, and the session by the
-// beginning of a hash, because who knows the ID of a session can take it over.
+// identity adds the caller: the client, the authenticated user, and the beginning of a hash of the
+// session's ID. The ID itself would let a reader of the log take over the session.
 func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 	if nilRequest(req) {
 		return attrs
@@ -153,10 +153,9 @@ func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
 	return attrs
 }
 
-// level is the default level of a record: that of its outcome, but a warning at least
-// for what nobody worded and is not the caller's doing, such as the rate limit of a
-// service. A rule does not lower the level of the error that it words, unless its fault
-// says that the caller is to blame.
+// level is the default level of a record. It is that of its outcome, but at least Warn for an error
+// that was only classified and is not the caller's doing, such as the rate limit of a service. A
+// rule does not lower the level of the error that it words, unless its fault blames the caller.
 func (c *Call) level(f *failure.Failure, outcome string) slog.Level {
 	level := LevelOf(outcome)
 	if f == nil || outcome == outcomeCancelled {
@@ -175,14 +174,14 @@ func (c *Call) level(f *failure.Failure, outcome string) slog.Level {
 	return level
 }
 
-// maxText is how much of an error's text is recorded, or shown where nobody masks: a
-// client may end the session over a message that is too long.
+// maxText is how much of an error's text is recorded, or shown without a Mask: a client may end the
+// session over a message that is too long.
 const maxText = 64 << 10
 
 func clip(text string) string { return words.Clip(text, maxText) }
 
-// errorText is the error's text, but for the SDK's of arguments that it refused: that
-// repeats a value whole, be it a password, where the violations say all that it says.
+// errorText is the error's text. For arguments that the SDK refused it leaves out the SDK's text:
+// that repeats a whole value, which may be a password, and the violations say the rest.
 func errorText(f *failure.Failure) string {
 	if v := f.View(); v.Origin == classify.Explained && v.Refused && len(v.Fault.Data().Violations) > 0 {
 		return `validating "arguments"`
@@ -211,7 +210,7 @@ func logAttrs(f *failure.Failure, attrs []slog.Attr) []slog.Attr {
 		return append(attrs, slog.Any("fault", public))
 	}
 	worded := (f.Worded() || v.Origin == classify.Ruled) && v.Wire == nil
-	if text := errorText(f); !worded || text != v.Fault.Error() && text != v.Fault.Text() { // else "fault" has it
+	if text := errorText(f); !worded || text != v.Fault.Error() && text != v.Fault.Text() { // else the attribute "fault" has it
 		attrs = append(attrs, slog.String("error", clip(text)))
 	}
 	attrs = append(attrs, slog.String("error_types", errorTypes(f.Err())))
@@ -224,29 +223,28 @@ func logAttrs(f *failure.Failure, attrs []slog.Attr) []slog.Attr {
 	return attrs
 }
 
-// LogAtEnd is Log for a success. It writes nothing before the opener is done with
-// the call, because the answer may yet turn out to be one that cannot be sent; then
-// the record tells that instead. The call is recorded to the logger that it was
-// set up with.
+// LogAtEnd is [Call.Log] for a success. The record is written when the opener is done with the
+// call, because the answer may yet turn out to be one that cannot be sent; then the record says
+// that instead.
 func (c *Call) LogAtEnd() { c.atEnd.Or(recordAtEnd) }
 
-// ReferAtEnd puts the ID of the call into the _meta of its success. Nothing is written before the
-// opener is done with the call, because a result may be kept outside for the answers of other calls.
+// ReferAtEnd puts the ID of the call into the _meta of its success, when the opener is done with
+// the call: a middleware outside may keep the result for the answers of other calls.
 func (c *Call) ReferAtEnd() {
 	if !c.part {
 		c.atEnd.Or(referAtEnd)
 	}
 }
 
-// logEnd writes the record of how the call ends, if one is to be written now.
+// logEnd writes the record of how the call ends, if it is due now.
 func (c *Call) logEnd(res mcp.Result, f *failure.Failure) {
 	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || f != nil && f.Hides() {
 		c.Log(res, f, 0)
 	}
 }
 
-// Apart runs a function of the program's own, which may panic or end its goroutine, and
-// reports whether it returned. Else the log says so, and what follows.
+// Apart runs a function of the program's own, which may panic or end its goroutine, and reports
+// whether it returned. If not, the default log records that with the consequence.
 func Apart(consequence string, f func()) bool {
 	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) { f(); return struct{}{}, nil }, nil)
 	if panicked, ok := err.(*fault.PanicError); ok {
@@ -257,65 +255,64 @@ func Apart(consequence string, f func()) bool {
 	return err == nil
 }
 
-// report says in the default log that something of the program's own, which
-// mcpchain called, panicked or ended its goroutine. The default log may be what panicked.
+// report writes to the default log that a function of the program's own panicked or ended its
+// goroutine. It survives a panic of the default log.
 func report(what string, p any, more ...slog.Attr) {
 	defer safe.Survive()
 	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked or ended its goroutine",
 		append([]slog.Attr{slog.String("consequence", what), slog.String("panic", safe.Value(p))}, more...)...)
 }
 
-// errorTypes names the types of an error and of what it wraps, because they say
-// more to an operator than the text alone: "*fmt.wrapError > *net.OpError".
+// errorTypes names the types of an error and of the errors that it wraps, because they say more to
+// an operator than the text alone: "*fmt.wrapError > *net.OpError".
 func errorTypes(err error) string {
 	var b words.Builder
 	seen := 0
 	safe.Find(err, func(err error) bool {
-		if _, ours := err.(*classify.Hidden); !ours { // it only wraps
+		if _, ours := err.(*classify.Hidden); !ours { // Hidden only wraps
 			if b.Len() > 0 {
 				b.WriteString(" > ")
 			}
 			b.WriteString(reflect.TypeOf(err).String())
 			seen++
 		}
-		return seen == maxLoggedTypes // a nil one ends its own branch alone
+		return seen == maxLoggedTypes // a nil error ends its own branch alone
 	})
 	return b.String()
 }
 
 const maxLoggedTypes = 16
 
-// MaxName is how much of a name that a client sent is recorded.
+// MaxName is how many bytes of a name from a client are recorded.
 const MaxName = 256
 
-// OneLine bounds a name that came from outside, and escapes in it what could look like
-// another line or cannot be seen: not every handler quotes as slog's own do.
+// OneLine bounds a name that came from outside, and escapes what could look like another line or is
+// invisible: not every handler quotes as slog's own do.
 func OneLine(name string) string { return words.JSON(words.Clip(name, MaxName)) }
 
-// Observe tells the [Recorder] that a Call that is watched has ended. It does nothing the
-// second time.
+// Observe calls [Recorder.Ended] for a watched Call. It does nothing the second time.
 func (c *Call) Observe(res mcp.Result, f *failure.Failure) {
 	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd != 0 {
 		c.settings().Recorder.Ended(c, c.Duration(), res, f)
 	}
 }
 
-// Refused says that the middleware of a package refuses the Call before its handler runs.
+// Refused notes that the middleware of a package refuses the Call before its handler runs.
 func (c *Call) Refused(by string) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	cold.refused = by
 }
 
-// Attempted says that the handler is run for the nth time.
+// Attempted notes that the handler runs for the nth time.
 func (c *Call) Attempted(n int) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	cold.attempts = n
 }
 
-// Noted returns how often the handler was run, at least 1, and who said that it refuses the
-// Call, or "".
+// Noted returns how often the handler ran, at least 1, and the package that refused the Call, or
+// "".
 func (c *Call) Noted() (attempts int, refused string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -325,8 +322,8 @@ func (c *Call) Noted() (attempts int, refused string) {
 	return max(1, c.cold.attempts), c.cold.refused
 }
 
-// Stuck says that the handler of the Call was given up, with 1, or that it has returned
-// after all, with -1.
+// Stuck reports to the [Recorder] that the handler of the Call was given up, with 1, or has
+// returned after all, with -1.
 func (c *Call) Stuck(change int64) {
 	if recorder := c.settings().Recorder; recorder != nil {
 		recorder.Stuck(change)

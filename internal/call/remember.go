@@ -21,27 +21,27 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// What a tool is, is remembered for a second ([table.Brief]): a middleware that has to know it for
-// every call would ask for the list each time, and in an outage each failing call would. A change is
-// seen within that second; no middleware learns of it sooner. What is remembered is each page of the
-// list that was asked for, so that one question answers for all tools of it.
+// The definition of a tool is remembered for a second ([table.Brief]). Otherwise a middleware that
+// needs it for every call would ask for the list each time; in an outage each failing call would. A
+// change is seen within that second, and no middleware sees it sooner. The memory holds the pages
+// of the list that were requested, so that one look-up answers for all tools of a page.
 //
-// What the server told one caller is not for another. A user's filter may answer by the session, by
-// the token, by any header and by the _meta of a request, so a look-up is remembered for all of
-// these together. Nothing else can tell two callers of one session apart: over stdio there is one,
-// and over HTTP the context of a session's calls is that of its first request. A server over HTTP
-// without sessions makes one for each request, and then nothing is remembered longer than that.
+// What the server listed to one caller is not shown to another. A user's filter may decide by the
+// session, the token, any header and the _meta of a request, so all of these together are the key.
+// Nothing else can distinguish two callers of one session: over stdio there is one caller, and over
+// HTTP the context of a session's calls is that of its first request. A server over HTTP without
+// sessions makes one for each request, and then nothing is remembered longer than that.
 
-// seat is what a page is remembered for.
+// seat is the key of a remembered page.
 type seat struct {
 	session weak.Pointer[mcp.ServerSession]
-	place   unsafe.Pointer    // the handler that was asked: filters may stand between two that ask
-	caller  [sha256.Size]byte // zero for one who is known by the session alone
+	place   unsafe.Pointer    // the handler that was asked, because filters may stand between two handlers
+	caller  [sha256.Size]byte // zero for a caller whom the session alone identifies
 	cursor  string
 }
 
-// seat returns what the first page of the list is remembered for, and false if it is not certain that
-// all callers of this Call are told the same.
+// seat returns the key of the first page of the list, and false if another caller with the same key
+// could see another list.
 func (c *Call) seat(next Handler) (seat, bool) {
 	session := c.serverSession()
 	if c.by == nil || session == nil {
@@ -54,18 +54,18 @@ func (c *Call) seat(next Handler) (seat, bool) {
 	return seat{session: weak.Make(session), place: placeOf(next), caller: caller}, sure
 }
 
-// A page is one of a list of tools. It does not change once it is remembered.
+// A page is one page of a list of tools. It does not change once it is remembered.
 type page struct {
-	listed    []*mcp.Tool // as the server listed them
+	listed    []*mcp.Tool // in the server's order
 	sorted    []*mcp.Tool // by name, without those that are nil
-	following string      // the cursor of the page behind it
+	following string      // the cursor of the next page
 
 	read sync.Once
 	said []string // see names
 }
 
-// names returns the names of the tools, as the server listed them. It is made when it is first asked for,
-// in one piece of memory: thousands of names are read twice as fast so.
+// names returns the names of the tools, in the server's order. The first call makes them, in one
+// piece of memory: thousands of names are read twice as fast that way.
 func (p *page) names() []string {
 	p.read.Do(func() {
 		var all strings.Builder
@@ -87,7 +87,7 @@ func (p *page) names() []string {
 	return p.said
 }
 
-// Size is how many tools are kept alive.
+// Size is how many tools the page keeps alive.
 func (p *page) Size() int { return len(p.listed) }
 
 func (p *page) equal(other *page) bool {
@@ -96,7 +96,7 @@ func (p *page) equal(other *page) bool {
 
 func byName(a, b *mcp.Tool) int { return strings.Compare(a.Name, b.Name) }
 
-// sort makes p fit to be remembered: a filter may go on to change the list that it answered.
+// sort makes p safe to remember: a filter may go on to change the list that it returned.
 func (p *page) sort() {
 	p.listed = slices.Clone(p.listed)
 	p.sorted = p.listed
@@ -109,7 +109,8 @@ func (p *page) sort() {
 	}
 }
 
-// tool returns the tool of a name, nil for none. Of several it is the one that is listed first.
+// tool returns the tool with a name, nil for none. If there are several, it is the first of the
+// list.
 func (p *page) tool(name string) *mcp.Tool {
 	i, ok := slices.BinarySearchFunc(p.sorted, name, func(tool *mcp.Tool, name string) int { return strings.Compare(tool.Name, name) })
 	if !ok {
@@ -118,10 +119,10 @@ func (p *page) tool(name string) *mcp.Tool {
 	return p.sorted[i]
 }
 
-// remember notes a page that was asked for at a time, and returns it fit to be read. A page that two callers
-// were told alike is kept once.
+// remember stores a page that was requested at the time asked, and returns it sorted. A page that
+// is the same for two callers is stored once.
 func (o *opener) remember(key seat, p *page, asked time.Duration) *page {
-	anybody := seat{cursor: key.cursor} // has no session: what any caller was told last
+	anybody := seat{cursor: key.cursor} // without a session: the page that any caller saw last
 	if other, ok := o.tools.Get(anybody, asked); ok && other.equal(p) {
 		p = other
 	} else {
@@ -134,12 +135,12 @@ func (o *opener) remember(key seat, p *page, asked time.Duration) *page {
 	return p
 }
 
-// maxPages is how many pages of a list are looked through in the memory.
+// maxPages is how many remembered pages of a list are looked through.
 const maxPages = 100
 
-// rememberedPages yields the pages that the same caller was told of within the last second, from a cursor
-// on. It reports whether that was all that there is, or enough, and else the cursor of the first page that
-// is not remembered.
+// rememberedPages yields the pages that the same caller saw within the last second, from a cursor
+// on. enough reports whether these were the last page or all that yield wanted; else rest is the
+// cursor of the first page that is not remembered.
 func (c *Call) rememberedPages(next Handler, cursor string, yield func(p *page, cursor string) bool) (rest string, enough bool) {
 	key, sure := c.seat(next)
 	if key.cursor = cursor; !sure {
@@ -159,9 +160,9 @@ func (c *Call) rememberedPages(next Handler, cursor string, yield func(p *page, 
 	return key.cursor, false
 }
 
-// remembered returns the tool of this Call as the same caller was told of it within the last second, nil
-// if it stands on no page that is remembered. rest is then the cursor of the first page that is not, if
-// the pages in front of it are, and it is not known where else the tool stands.
+// remembered returns the tool of this Call as the same caller saw it within the last second, nil if
+// it stands on no remembered page. If all pages in front of it are remembered and no page is noted
+// for the tool, rest is the cursor of the first page that is not remembered.
 func (c *Call) remembered(next Handler) (tool *mcp.Tool, rest string) {
 	if c.by == nil {
 		return nil, ""
@@ -180,14 +181,14 @@ func (c *Call) remembered(next Handler) (tool *mcp.Tool, rest string) {
 	return tool, rest
 }
 
-// placeOf returns what no other handler has that there is: the pointer to the closure. It keeps
-// that alive.
+// placeOf returns the pointer to the closure, which no other living handler has. The pointer keeps
+// the closure alive.
 func placeOf(h Handler) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&h)) //nolint:gosec // functions cannot be compared otherwise
 }
 
-// callerOf returns a hash of all by which a filter could tell who makes a request, but the
-// session. It is false where something of it cannot be compared.
+// callerOf returns a hash of everything but the session by which a filter could distinguish
+// callers. It is false if a part of it cannot be compared.
 func callerOf(req mcp.Request) (caller [sha256.Size]byte, sure bool) {
 	var space [1024]byte
 	b, ok := space[:0], true
@@ -204,8 +205,8 @@ func callerOf(req mcp.Request) (caller [sha256.Size]byte, sure bool) {
 	return sha256.Sum256(b), true
 }
 
-// ofOneRequest are the headers and the members of a _meta that are another one's in each request
-// of the same caller, and say nothing of it.
+// ofOneRequest are the headers and the members of a _meta that differ between requests of the same
+// caller and do not identify it.
 var ofOneRequest = map[string]bool{
 	"Content-Length": true, "X-Request-Id": true, "Traceparent": true, "Tracestate": true,
 	"progressToken": true, "traceparent": true, "tracestate": true,
@@ -245,11 +246,11 @@ func appendToken(b []byte, token *auth.TokenInfo) ([]byte, bool) {
 	return appendValue(b, token.Extra, maxNested)
 }
 
-// maxNested is how deep a value may be nested that is compared.
+// maxNested is how deep a value may be nested that still is compared.
 const maxNested = 16
 
-// appendValue appends what no other value has, for values as JSON is decoded into. It is false
-// for any other one, of which it is not known what a filter sees in it.
+// appendValue appends a unique encoding of a value that JSON decodes into. It is false for other
+// types, because it is unknown what a filter sees in them.
 func appendValue(b []byte, v any, depth int) (_ []byte, ok bool) {
 	if depth == 0 {
 		return b, false
@@ -300,6 +301,6 @@ func appendTexts(b []byte, texts []string) []byte {
 }
 
 //go:noinline
-func appendText(b []byte, text string) []byte { // in too many places to be inlined
+func appendText(b []byte, text string) []byte { // called in too many places to be inlined
 	return append(binary.BigEndian.AppendUint64(b, uint64(len(text))), text...)
 }

@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	remoteTime  = 250 * time.Millisecond // for one question
-	remoteRest  = 5 * time.Second        // for which a store that failed is not asked
-	remoteSay   = time.Minute            // how often at most it is said that one fails
-	remoteStuck = 16                     // questions that may hang beyond their time
+	remoteTime  = 250 * time.Millisecond // the limit for one question
+	remoteRest  = 5 * time.Second        // how long a store rests after it failed
+	remoteSay   = time.Minute            // the shortest time between two warnings that a store fails
+	remoteStuck = 16                     // how many questions may hang beyond their time
 )
 
-// A Remote is a store of several servers, without which each of them can go on by itself. It
-// may fail, hang, panic or end its goroutine: no call waits for it for longer than about 250 ms,
-// and after a failure it is left alone for five seconds. Then one call tries it. All methods may
-// be called concurrently.
+// A Remote is a store that several servers share, and that each of them can do without. It may
+// fail, hang, panic or end its goroutine: no call waits for it for longer than about 250 ms, and
+// after a failure it rests for five seconds. Then one call tries it. All methods may be called
+// concurrently.
 type Remote struct {
 	name   string
 	logger *slog.Logger
 	began  time.Time
 
-	off  atomic.Int64 // until when it is not asked, since it began; zero while it answers
-	said atomic.Int64 // when it was last said that it fails
+	off  atomic.Int64 // when its rest ends, since began; zero while it answers
+	said atomic.Int64 // when its failure was last recorded, since began
 	room apart.Room
 }
 
-// NewRemote returns a Remote with a name for records, such as "the store of failed calls". A
-// nil logger means that of the call.
+// NewRemote returns a Remote with a name for records, such as "the store of failed calls". A nil
+// logger means that of the call.
 func NewRemote(name string, logger *slog.Logger) *Remote {
 	return &Remote{name: name, logger: logger, began: time.Now()}
 }
@@ -39,15 +39,15 @@ func NewRemote(name string, logger *slog.Logger) *Remote {
 // now is never zero.
 func (r *Remote) now() time.Duration { return time.Since(r.began) + 1 }
 
-// Rests reports whether it is of no use to ask now.
+// Rests reports whether a question would not be put to the store now.
 func (r *Remote) Rests() bool {
 	off := r.off.Load()
 	return off != 0 && r.now() < time.Duration(off) || r.room.Left() >= remoteStuck
 }
 
-// AskRemote puts a question to a store, and reports whether it was answered. A caller that has
-// gone is not the store's fault, so that the question does not end with it. One that does not
-// heed its context goes on when AskRemote has returned.
+// AskRemote puts a question to a store, and reports whether the store answered. The question
+// does not end with its caller's context, because a caller that gives up is not the store's
+// failure. A question that ignores its own context goes on when AskRemote has returned.
 func AskRemote[T any](ctx context.Context, r *Remote, question func(ctx context.Context) (T, error)) (_ T, ok bool) {
 	var none T
 	off := r.off.Load()

@@ -25,8 +25,8 @@ import (
 // Rendering says how failures are written on the wire, see middleware.RenderOptions.
 type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure bool }
 
-// finish renders the answer of a failed call. It calls untrusted code (an ID
-// source, a logger, a scrubber), so it guards itself.
+// finish renders the answer of a failed call. It runs untrusted code (an ID source, a logger, a
+// scrubber), so it recovers its panics.
 func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) {
 	var f *failure.Failure
 	defer func() {
@@ -48,9 +48,9 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 
 // answer renders the answer of a failed call.
 func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
-	// res need not be the result that the failure was made from: a middleware of the
-	// user's may have copied it. The SDK does not send a result that came with an error.
-	// Neither do we, but for our own keys in its _meta.
+	// A middleware of the user's may have copied the result from which the failure was made. The SDK
+	// does not send a result that came with an error. Neither do we, except for our own keys in its
+	// _meta.
 	tool, _ := res.(*mcp.CallToolResult)
 	if err != nil && tool != nil {
 		tool = c.ours(tool)
@@ -69,16 +69,16 @@ func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result
 	}
 }
 
-// passes reports whether a failure leaves as it came: no middleware of the Call puts into words what
-// others made, and none has said anything about this one. What could not be sent does not pass, and what
-// has no words.
+// passes reports whether a failure is sent unchanged: no middleware of the Call rewords failures,
+// and none has added anything to this one. A failure that cannot be sent or has no text is not
+// passed.
 func (c *Call) passes(f *failure.Failure, err error) bool {
 	return !c.settings().words() && !c.part && f.Foreign() && !c.serverEnded() && sendable(err) && (f.Err() == nil || safe.Error(f.Err()) != "")
 }
 
-// sendable reports whether the SDK can send an error, which is nil for a result: it asks for its text and
-// looks for a protocol error in it, without a bound. No method of the error panics then, there is an end to
-// what is wrapped, and the data of the protocol error is JSON.
+// sendable reports whether the SDK can send an error, which is nil for a result. The SDK calls
+// Error and searches what it wraps for a protocol error, without a bound. So no method may panic,
+// the wrapped errors must end, and the data of the protocol error must be JSON.
 func sendable(err error) (ok bool) {
 	if err == nil {
 		return true
@@ -96,7 +96,7 @@ func sendable(err error) (ok bool) {
 // maxWrapped bounds the errors in which sendable looks for a protocol error.
 const maxWrapped = 1000
 
-// protocolErrorIn is errors.As for a protocol error, but for the bound.
+// protocolErrorIn is errors.As for a protocol error, with a bound.
 func protocolErrorIn(err error, left *int) (wire *jsonrpc.Error, found bool) {
 	for err != nil {
 		if *left--; *left < 0 {
@@ -125,8 +125,8 @@ func protocolErrorIn(err error, left *int) (wire *jsonrpc.Error, found bool) {
 	return nil, false
 }
 
-// ownWords writes a failure that a tool reported in its own words: they stay, but for credentials and
-// what the program itself hides, and the reference of the record is added to _meta.
+// ownWords writes a failure that a tool reported in its own words. The words stay, without
+// credentials and without what the program itself hides; _meta gets the reference of the record.
 func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
 	s, res := c.settings(), have
 	if s.Mask != nil {
@@ -148,8 +148,7 @@ func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallT
 	return res
 }
 
-// ours returns of a result that came with an error what mcpchain put there, nil for
-// nothing.
+// ours returns a result with only mcpchain's own _meta keys, nil if there are none.
 func (c *Call) ours(tool *mcp.CallToolResult) *mcp.CallToolResult {
 	meta := maps.Clone(tool.Meta)
 	maps.DeleteFunc(meta, func(key string, _ any) bool { return !strings.HasPrefix(key, wire.Prefix) })
@@ -180,7 +179,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 	e = corrected(e, f.View().Private)
 	var res *mcp.CallToolResult
 	if have != nil {
-		cp := *have // with what the SDK keeps in it: the result type and the error
+		cp := *have // keeps the SDK's unexported fields: the result type and the error
 		res = &cp
 	} else {
 		res = NewResult(c.req)
@@ -218,13 +217,14 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 	res.Content = textOf(text)
 	res.IsError = true
 	if res.GetError() == nil {
-		res.SetError(f.Err()) // keeps the content
+		res.SetError(f.Err()) // does not replace the content
 	}
 	return res
 }
 
-// text returns the finished text of a failure. It is cleaned, so what its parts make together is looked at last.
-// The private correction is the caller's own, and stands behind it as it is.
+// text returns the finished text of a failure. Finished runs last, because parts that are harmless
+// alone may form a secret together. The private correction comes from the caller and follows
+// unchanged.
 func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
 	finished := c.settings().Finished
 	if finished == nil {
@@ -240,21 +240,21 @@ func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
 		whole = e.Text()
 	}
 	if f.View().Private != nil {
-		if i := strings.LastIndex(e.Text(), "\nTry: "); i >= 0 { // no byte of the correction begins a line
+		if i := strings.LastIndex(e.Text(), "\nTry: "); i >= 0 { // a correction contains no line break, so the last "\nTry: " is ours
 			return finished(whole[:i]) + whole[i:]
 		}
 	}
 	return finished(whole)
 }
 
-// corrected returns the fault with a correction that its caller alone may read.
+// corrected returns the fault with a correction that only its caller may read.
 func corrected(e *fault.Error, private *classify.Correction) *fault.Error {
 	if private == nil {
 		return e
 	}
 	public := map[string]json.RawMessage{}
 	if json.Unmarshal(jsonOf(e), &public) != nil {
-		return e // cannot be: a fault is an object
+		return e // never happens: a fault is an object
 	}
 	public["corrected_arguments"], public["corrected_tool"] = private.Arguments, jsonOf(private.Tool)
 	with := &fault.Error{}
@@ -264,7 +264,7 @@ func corrected(e *fault.Error, private *classify.Correction) *fault.Error {
 	return with.Because(e.Unwrap())
 }
 
-// textOf returns content that is one text.
+// textOf returns content with one text.
 func textOf(text string) []mcp.Content {
 	one := &struct {
 		text mcp.TextContent
@@ -274,7 +274,7 @@ func textOf(text string) []mcp.Content {
 	return one.list[:]
 }
 
-// methodError writes any other failed method.
+// methodError writes the failure of any other method.
 func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	e, showReference := c.public(f)
 	e = corrected(e, f.View().Private)
@@ -290,9 +290,9 @@ func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	return wire
 }
 
-// public returns the fault as the caller gets it, with its reference, and whether
-// the text shows the reference too, which it does where the log knows more than the
-// caller reads. There is a reference only where there is a record that it leads to.
+// public returns the fault as the caller gets it, with its reference. showReference reports whether
+// the text shows the reference too, because the log knows more than the caller reads. There is no
+// reference without a record.
 func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 	e, s, v := c.executable(f.Fault()), c.settings(), f.View()
 	switch f.Text(s.Mask != nil) {
@@ -304,7 +304,7 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 			e = c.quoted(f, e)
 		}
 		if v.Own && e.Message() == failure.ContentText(f.Result().Content) {
-			// Anew, because half of a secret would not be recognised.
+			// Masked before it is cut, because half of a secret would not be recognised.
 			e = e.WithMessage(failure.ContentText(masking(s.Mask).content(f.Result().Content)))
 		}
 		e = faults.ScrubbedBy(e, s.Mask)
@@ -319,19 +319,18 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 		e = e.WithParty(v.Party)
 	}
 	if e.Message() == "" {
-		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // what its text says
+		e = e.WithMessage(fault.Generic(e.Kind()).Message()) // the sentence that the text shows
 	}
 	if v.Own && e.Reference() != "" {
 		return e, false // rendered by another server, or before a middleware lost the context
 	}
-	if !f.Recorded() && (!c.Recorded() || c.method == MethodListen) { // which is not recorded
+	if !f.Recorded() && (!c.Recorded() || c.method == MethodListen) { // subscriptions/listen is not recorded
 		return e, false
 	}
 	return faults.WithReference(e, c.ID()), v.Refers
 }
 
-// quoted adds what a service said itself to a fault, where that is asked for: as a
-// quotation in one line.
+// quoted adds the words of a service to a fault, if Quote allows it: as a quotation in one line.
 func (c *Call) quoted(f *failure.Failure, e *fault.Error) *fault.Error {
 	said, host, errorType := f.View().Upstream()
 	if said = words.Line(scrub.TextBut(said, c.Sent())); said == "" || !c.settings().Quote(host, errorType) {
@@ -340,8 +339,8 @@ func (c *Call) quoted(f *failure.Failure, e *fault.Error) *fault.Error {
 	return e.WithMessage(strings.TrimRight(e.Message(), ".") + ". The service says: " + words.Quote(said, failure.MaxRepeated))
 }
 
-// protocolError returns the deliberate protocol error bare: what a wrapping says
-// was not made for the caller, apart from the SDK's own.
+// protocolError returns the deliberate protocol error alone: the texts of errors around it were not
+// written for the caller, except for the SDK's.
 func (c *Call) protocolError(f *failure.Failure) error {
 	if text := safe.Error(f.Err()); classify.SDKChecks[text] {
 		return f.Err()
@@ -353,8 +352,8 @@ func (c *Call) protocolError(f *failure.Failure) error {
 	}
 	broken := len(data) > 0 && !json.Valid(data)
 	if broken {
-		// It could not be sent, and over stdio the session would break. The SDK makes
-		// such data itself of the URI of an unknown resource, when it is a strange one.
+		// The SDK could not send it, and over stdio the session would break. The SDK makes such data
+		// itself, from the strange URI of an unknown resource.
 		data = nil
 		if c.method == MethodReadResource && wire.Code == jsonrpc.CodeInvalidParams {
 			if uri, err := json.Marshal(map[string]string{"uri": Target(c.req)}); err == nil {
@@ -372,12 +371,10 @@ func (c *Call) protocolError(f *failure.Failure) error {
 	return &jsonrpc.Error{Code: wire.Code, Message: message, Data: data}
 }
 
-// rendered finds the original of a protocol error that a Call rendered. It is
-// for the case that a middleware of the user's does not pass on the context that it
-// got: then the middlewares inside of it open a Call of their own and render, and
-// those outside, with the mask, must not take the answer for a deliberate one. A
-// result of a tool carries its original itself, in GetError; a protocol error has no
-// place for it.
+// rendered finds the original error of a protocol error that a Call rendered. It is for a user's
+// middleware that does not pass on its context: then the middlewares inside it open a second Call
+// and render, and the mask outside must not take that answer for a deliberate protocol error. A
+// result of a tool carries its original itself, in GetError; a protocol error has no place for it.
 var rendered table.Weak[jsonrpc.Error, error]
 
 // completeResult has the result type that clients of protocol version 2026-07-28
@@ -402,8 +399,8 @@ func NewResult(req mcp.Request) *mcp.CallToolResult {
 	return &res
 }
 
-// olderThan20260728 reports whether a request has an older protocol version. Of a method of the program's own it may
-// have none.
+// olderThan20260728 reports whether a request has an older protocol version. A request of a custom
+// method may have none.
 func olderThan20260728(req mcp.Request) (older bool) {
 	r, ok := req.(interface{ ProtocolVersion() string })
 	if ok && !safe.Nil(req) {
@@ -419,7 +416,7 @@ func envelope(e *fault.Error) string {
 	}{Error: e}))
 }
 
-// jsonOf returns what cannot fail to be JSON: a fault and a text hold only what JSON can hold.
+// jsonOf returns the JSON of a value that always has one, such as a fault or a text.
 func jsonOf(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -428,8 +425,8 @@ func jsonOf(v any) json.RawMessage {
 	return raw
 }
 
-// withMeta returns meta with one more key; a map that a handler may have shared
-// is not written to.
+// withMeta returns meta with one more key. It does not write to meta, which a handler may have
+// shared.
 func withMeta(meta mcp.Meta, key string, value any) mcp.Meta {
 	if len(meta) == 0 {
 		return mcp.Meta{key: value}

@@ -48,8 +48,8 @@ const (
 	MethodListRoots     = "roots/list"
 )
 
-// methods are those of the protocol, with what a repetition of them can do; a tool says that
-// itself, see [Call.Safety].
+// methods are the methods of the protocol, with the effect of a repetition. For a tool, see
+// [Call.Safety].
 var methods = map[string]struct {
 	safety failure.Safety
 	client bool   // a client answers it
@@ -75,9 +75,8 @@ var methods = map[string]struct {
 	MethodListRoots:             {client: true},
 }
 
-// KnownMethod reports whether the protocol has a method of this name, or whether the name
-// is none of the protocol's at all, such as "acme/search". It is false for one that only
-// looks like the protocol's, such as "tool/call".
+// KnownMethod reports whether a method is one of the protocol, or clearly none of it, such as
+// "acme/search". It is false for a name that only looks like the protocol's, such as "tool/call".
 func KnownMethod(method string) bool {
 	if _, known := methods[method]; known {
 		return true
@@ -92,11 +91,11 @@ func KnownMethod(method string) bool {
 	return qualified && name != ""
 }
 
-// Other stands for every text in a label that a caller could have invented.
+// Other replaces, in a label, every text that a caller could have invented.
 const Other = "_other"
 
-// Label returns the method of the Call if it is one of the protocol or one that the program
-// serves itself, else [Other]. The SDK passes on no other custom method.
+// Label returns the method of the Call if it belongs to the protocol or is a custom method that the
+// program serves, else [Other].
 func (c *Call) Label() string {
 	if _, known := methods[c.method]; known || isCustom(c.req) && len(c.method) <= MaxName {
 		return c.method
@@ -104,12 +103,12 @@ func (c *Call) Label() string {
 	return Other
 }
 
-// TargetKey returns the name of the attribute under which a record has what a call of
-// the method is for, see [Target]: "tool", "prompt" or "resource", and "" for none.
+// TargetKey returns the attribute that names the [Target] of a method in a record: "tool", "prompt"
+// or "resource", and "" for none.
 func TargetKey(method string) string { return methods[method].target }
 
-// Target returns what the call is about: the name of the tool or prompt, or the
-// URI of the resource; "" for other methods and for requests without parameters.
+// Target returns what the call is for: the name of the tool or prompt, or the URI of the resource.
+// It is "" for other methods and for requests without parameters.
 func Target(req mcp.Request) string {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
@@ -136,8 +135,8 @@ func Target(req mcp.Request) string {
 	return ""
 }
 
-// Name returns what a call is about, see [Target], as it may be recorded: without the
-// credentials in a URI, for example.
+// Name returns the [Target] of a call as it may be recorded: bounded, in one line, and without the
+// credentials in a URI.
 func Name(req mcp.Request) string {
 	name := Target(req)
 	return OneLine(scrub.Credentials(strings.ToValidUTF8(name[:min(len(name), 4*MaxName)], "")))
@@ -154,7 +153,7 @@ func ArgumentsOf(req mcp.Request) json.RawMessage {
 	case *mcp.GetPromptRequest:
 		if r != nil && r.Params != nil && len(r.Params.Arguments) > 0 {
 			raw, err := json.Marshal(r.Params.Arguments)
-			if err == nil { // a map of texts
+			if err == nil { // never fails for a map of strings
 				return raw
 			}
 		}
@@ -162,14 +161,14 @@ func ArgumentsOf(req mcp.Request) json.RawMessage {
 	return nil
 }
 
-// maxArguments is how much of the arguments of a call is searched for what the caller
-// sent.
+// maxArguments is how many bytes of the arguments of a call are searched for strings that the
+// caller sent.
 const maxArguments = 64 << 10
 
-// Sent returns a function that reports whether a text is part of what the caller of this
-// call sent: the name or URI, and every string in the arguments. Showing such a text back
-// tells the caller nothing new. The function is for one text and one goroutine; it answers
-// a bounded number of questions with yes. Nothing is read before it is asked.
+// Sent returns a function that reports whether a text is part of what the caller of this call sent:
+// the name or URI, and every string in the arguments. Showing such a text back reveals nothing to
+// the caller. Use the function for one text and in one goroutine; it returns true a bounded number
+// of times. The request is read when the function is first called.
 func (c *Call) Sent() func(fragment string) bool {
 	var sent func(string) bool
 	return func(fragment string) bool {
@@ -213,17 +212,17 @@ func NeedsInput(res mcp.Result) bool {
 	}
 }
 
-// A OneHandlerError is the error of a call that a wrapped handler cannot answer, because
-// it is of another method.
+// A OneHandlerError is the error of a call that a wrapped handler cannot answer, because the call
+// is of another method.
 type OneHandlerError struct{ Method, Called string }
 
 func (e *OneHandlerError) Error() string {
 	return fmt.Sprintf("middleware: a wrapped handler of %q cannot answer %q", e.Method, e.Called)
 }
 
-// WithMeta returns a copy of the result of a tool, a resource, a prompt or a completion
-// with one more member in its _meta. What a handler may have shared is not written to.
-// Other results are returned as they are.
+// WithMeta returns a copy of the result of a tool, a resource, a prompt or a completion with one
+// more member in its _meta. It does not write to anything that a handler may have shared. Other
+// results are returned unchanged.
 func WithMeta(res mcp.Result, key string, value any) mcp.Result {
 	add := func(meta *mcp.Meta) bool {
 		*meta = withMeta(*meta, key, value)
@@ -242,8 +241,8 @@ func WithMeta(res mcp.Result, key string, value any) mcp.Result {
 	return res
 }
 
-// clientName returns the name of the client. Since 2026-07-28 it stands in every request, where the
-// SDK would decode all that is said of the client each time.
+// clientName returns the name of the client. Since 2026-07-28 it stands in every request. It is
+// read without the SDK, which would decode everything about the client each time.
 func clientName(req mcp.Request) string {
 	if !nilRequest(req) && !safe.Nil(req.GetParams()) {
 		if info, ok := req.GetParams().GetMeta()[mcp.MetaKeyClientInfo].(map[string]any); ok {
@@ -259,8 +258,8 @@ func clientName(req mcp.Request) string {
 	return ""
 }
 
-// ProtocolMeta returns what a request says about its protocol and its client, and what it says
-// under more keys, for a request made on its behalf.
+// ProtocolMeta returns the members of a request's _meta about the protocol and the client, and
+// those under the keys in more, for a request made on its behalf.
 func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
 	if nilRequest(req) || safe.Nil(req.GetParams()) {
 		return nil
@@ -280,11 +279,11 @@ func (c *Call) serverSession() *mcp.ServerSession {
 	return session
 }
 
-// nilRequest reports whether there is nothing to ask a request for.
+// nilRequest reports whether req is nil or holds a nil pointer.
 func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
 
-// Cleans reports whether what a failed tool call has as structured content is cleaned when it is rendered. Its own types
-// are needed until then: of an error or of bytes JSON does not tell what they were.
+// Cleans reports whether the renderer masks the structured content of a failed tool call. The
+// content must keep its Go types until then: JSON does not show that a value was an error or bytes.
 func Cleans(ctx context.Context) bool {
 	c := FromContext(ctx)
 	return c != nil && c.settings().Mask != nil

@@ -17,8 +17,7 @@ import (
 // way in, with [Call.Establish]. Make them once and do not change them. A zero
 // field establishes nothing.
 type Settings struct {
-	// Recorder says that the middleware records every call, to Logger; the outermost one
-	// that says so does.
+	// Recorder records every call, to Logger. The outermost one is used.
 	Recorder Recorder
 
 	// Logger is where the middleware records calls. If no middleware records every
@@ -26,17 +25,16 @@ type Settings struct {
 	// the time of the record.
 	Logger *slog.Logger
 
-	// Mask is applied to every text that a caller gets of a failure. Where it is
-	// set, the text of an error that nobody worded for the caller is replaced.
-	// Those of several middlewares are applied one after the other, the innermost
-	// first.
+	// Mask is applied to every text of a failure that a caller reads. If it is set, the text of an
+	// error that was not written for the caller is replaced. The masks of several middlewares are
+	// applied one after the other, the innermost first.
 	Mask func(text string) string
 
-	// Finished is applied to the finished text of a failure, of which Mask saw the parts.
+	// Finished is applied to the finished text of a failure, after Mask was applied to its parts.
 	Finished func(text string) string
 
-	// Own is applied to what a tool reports in its own words, of any length, where Mask is set: nothing
-	// is cut off. Nil means Mask.
+	// Own is applied to the text that a tool reports in its own words, of any length, if Mask is
+	// set. Nothing is cut off. Nil means Mask.
 	Own func(text string) string
 
 	// Reveal shows the text of internal failures too, unless there is a Mask.
@@ -45,25 +43,25 @@ type Settings struct {
 	// Rules take part in the classification of failures, the innermost first.
 	Rules []classify.Rule
 
-	// Trust says, beside a Mask, who reads the words of an error that nobody worded and no rule knows. Of
-	// several middlewares the one that trusts most holds.
+	// Trust says, beside a Mask, who reads the text of an error that has no public message and
+	// matches no rule. The most trusting middleware counts.
 	Trust failure.Trust
 
 	// Quote reports whether the words of a service that refused a request are shown to anyone. The
-	// host is "" where the error does not tell it.
+	// host is "" if the error does not name it.
 	Quote func(host, errorType string) bool
 
 	// Hints say what errors mean for a second try, the innermost first.
 	Hints []fault.HintRule
 
-	// Witnessed reports whether nothing that a tool changes goes unseen, see [Ledger]. The
-	// innermost one holds.
+	// Witnessed reports whether the [Ledger] sees everything that a tool changes. The innermost one
+	// is used.
 	Witnessed func(tool string) bool
 
-	// Render says how failures are written; the outermost one holds.
+	// Render says how failures are written. The outermost one is used.
 	Render *Rendering
 
-	// Observe says that answers leave as they came, see [Call.Observing].
+	// Observe says that answers are sent unchanged, see [Call.Observing].
 	Observe bool
 
 	last atomic.Pointer[established]
@@ -72,18 +70,17 @@ type Settings struct {
 
 // setup is what all middlewares of a Call have established. It is immutable.
 type setup struct {
-	Settings // of all together; Render is never nil
+	Settings // those of all middlewares, combined; Render is never nil
 
 	reader failure.Reader // who reads how a call failed
-	silent failure.Reader // the same, of a look-up of ours, of which nobody reads
+	silent failure.Reader // the same for an internal look-up, which nobody reads
 
 	parts []*Settings
-	logs  *Settings // those of the recorder, or else the first that have a Logger
+	logs  *Settings // those of the recorder, else the first that have a Logger
 }
 
-// established remembers what Settings made of a setup. Middlewares stand in the
-// same order for every call, so one entry is enough, and calls after the first
-// allocate nothing.
+// established remembers the result of [Settings.over]. Middlewares stand in the same order for
+// every call, so one entry is enough, and calls after the first allocate nothing.
 type established struct{ from, to *setup }
 
 // noSetup is the setup of a Call for which nothing is established.
@@ -97,7 +94,7 @@ func (c *Call) Establish(s *Settings) (records bool) {
 		e := s.last.Load()
 		if e == nil || e.from != have {
 			if have != nil && slices.Contains(have.parts, s) {
-				return false // somebody calls again
+				return false // this middleware stands in the chain twice
 			}
 			e = &established{from: have, to: s.over(have)}
 			s.last.Store(e)
@@ -108,7 +105,7 @@ func (c *Call) Establish(s *Settings) (records bool) {
 	}
 }
 
-// over returns what s makes of a setup.
+// over returns have with the settings s of a middleware further inside added.
 func (s *Settings) over(have *setup) *setup {
 	if have == nil {
 		have = &noSetup
@@ -150,7 +147,7 @@ func (s *Settings) over(have *setup) *setup {
 	return to
 }
 
-// inTurn returns what applies one function after the other, of which each may be nil.
+// inTurn returns the composition of two functions, each of which may be nil.
 func inTurn(first, then func(string) string) func(string) string {
 	switch {
 	case first == nil:
@@ -162,8 +159,8 @@ func inTurn(first, then func(string) string) func(string) string {
 	}
 }
 
-// words reports whether one of the middlewares puts the failures into words that others have made: it
-// hides them, records them under a reference, or says how they are written.
+// words reports whether a middleware rewords the failures that others made: it hides them, records
+// them under a reference, or says how they are written.
 func (s *setup) words() bool {
 	return s.Mask != nil || s.Reveal || s.Recorder != nil || s.Render != noSetup.Render
 }
@@ -182,8 +179,8 @@ func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().
 // Recorded reports whether a middleware records this Call.
 func (c *Call) Recorded() bool { return c.settings().Recorder != nil }
 
-// Logger returns the logger to which this Call is recorded, or what is hidden of
-// it; [slog.Default] when none was named.
+// Logger returns the logger that receives the record of this Call, or its masked failures. It is
+// [slog.Default] if no middleware has set one.
 func (c *Call) Logger() *slog.Logger {
 	if logger := c.settings().logs.Logger; logger != nil {
 		return logger
@@ -191,11 +188,10 @@ func (c *Call) Logger() *slog.Logger {
 	return slog.Default()
 }
 
-// Options names options in the panics that refuse one of them, such as
-// "retry.Server: ServerOptions".
+// Options names an Options type in panics, such as "retry.Server: ServerOptions".
 type Options string
 
-// Positive makes a zero value the default, and panics when it is negative.
+// Positive replaces a zero value by the default, and panics if the value is negative.
 func Positive[N ~int | ~int64](of Options, field string, value *N, otherwise N) {
 	switch {
 	case *value < 0:
@@ -205,7 +201,7 @@ func Positive[N ~int | ~int64](of Options, field string, value *N, otherwise N) 
 	}
 }
 
-// AtMost panics when a span is longer than another one that bounds it.
+// AtMost panics if a duration is longer than the one that bounds it.
 func (of Options) AtMost(field string, value time.Duration, bound string, limit time.Duration) {
 	if value > limit {
 		panic(fmt.Sprintf("%s.%s is longer than %s (%v > %v); make it shorter, or leave one of them zero", of, field, bound, value, limit))

@@ -16,20 +16,20 @@ import (
 const (
 	// sinkTime is how long an answer waits for its record to be written.
 	sinkTime = 2 * time.Second
-	// maxStuck is how many records one log may hold beyond sinkTime. Further ones go to
-	// the fallback at once, so that nobody waits for a log that is stuck.
+	// maxStuck is how many records may hang in one log beyond sinkTime. Further ones go to the
+	// fallback at once, so that no call waits for a stuck log.
 	maxStuck = 16
 )
 
-// A Sink is a place where records are written, with its own count of those that it holds:
-// one that is stuck takes no record from another.
+// A Sink writes records and counts those that hang. Each log has its own, so that a stuck log does
+// not affect another.
 type Sink struct {
 	wait time.Duration // zero for sinkTime
 	max  int           // zero for maxStuck
 	room apart.Room
 }
 
-// NewSink returns a Sink whose records may take as long as wait, of which it may hold max
+// NewSink returns a Sink that waits for each record as long as wait, and lets max records hang
 // beyond that.
 func NewSink(wait time.Duration, most int) *Sink {
 	return &Sink{wait: wait, max: most}
@@ -41,9 +41,9 @@ var (
 	errBusy = errors.New("too many earlier records have not been written yet")
 )
 
-// write hands a record to a handler. A handler that fails, panics, ends its goroutine or
-// does not come back in time loses no record and holds no answer: the record goes to the
-// default log, with the reason, and from there to standard error.
+// write passes a record to a handler. If the handler fails, panics, ends its goroutine or does not
+// return in time, the record goes to the default log, with the reason, and from there to standard
+// error. The answer does not wait longer.
 func (s *Sink) write(ctx context.Context, h slog.Handler, record slog.Record) {
 	err := s.Try(ctx, h, record)
 	if err == nil {
@@ -58,8 +58,8 @@ func (s *Sink) write(ctx context.Context, h slog.Handler, record slog.Record) {
 	_ = stderrSink.Try(ctx, slog.NewJSONHandler(os.Stderr, nil), record)
 }
 
-// Try runs the handler in a goroutine of its own, because nothing else survives one that
-// blocks or calls runtime.Goexit. It returns why the record may not have been written.
+// Try runs the handler in a goroutine of its own, because only that survives a handler that blocks
+// or calls runtime.Goexit. It returns why the record may not have been written.
 func (s *Sink) Try(ctx context.Context, h slog.Handler, record slog.Record) error {
 	wait, most := s.wait, s.max
 	if wait == 0 {
@@ -72,7 +72,7 @@ func (s *Sink) Try(ctx context.Context, h slog.Handler, record slog.Record) erro
 	return whyApart(err, wait)
 }
 
-// whyApart says for a record why something outside, which ran apart, did not do what it was asked.
+// whyApart returns the error of code that ran apart, worded for a record.
 func whyApart(err error, limit time.Duration) error {
 	if panicked, ok := err.(*fault.PanicError); ok {
 		return errors.New("it panicked: " + safe.Value(panicked.Value))
@@ -88,10 +88,10 @@ func Warn(ctx context.Context, logger *slog.Logger, message string, attrs ...slo
 	Notice(ctx, logger, slog.LevelWarn, message, attrs...)
 }
 
-// Notice is [Warn] with a level. Like the record of a call it holds nobody, whatever the
-// handler does. A nil logger means that of the Call of ctx, and [slog.Default] outside of one.
+// Notice is [Warn] with a level. A handler that hangs does not hold up the call. A nil logger
+// means that of the Call of ctx, and [slog.Default] outside of one.
 func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
-	defer safe.Survive() // the handler's Enabled
+	defer safe.Survive() // of the handler's Enabled
 	if c := FromContext(ctx); logger == nil && c != nil {
 		logger = c.Logger()
 	} else if logger == nil {
@@ -111,8 +111,8 @@ const (
 	guardHeld = 4
 )
 
-// Guard returns a handler that passes records on to next and comes back whatever next does; see
-// correlate.Guard. One that is guarded already is returned as it is.
+// Guard returns a handler that passes records on to next and returns whatever next does; see
+// correlate.Guard. A guarded handler is returned unchanged.
 func Guard(next slog.Handler) slog.Handler {
 	if g, ok := next.(*guard); ok {
 		return g
@@ -128,7 +128,7 @@ type guard struct {
 func (g *guard) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
 	defer func() {
 		if recover() != nil {
-			enabled = true // and Handle says what is wrong
+			enabled = true // so that Handle reports the panic
 		}
 	}()
 	return g.next.Enabled(ctx, level)

@@ -14,11 +14,11 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// executable returns e with the calls that this caller can make. One that lacks required parameters names
-// them, for the caller to fill in. One of a tool that the caller may not list, or with arguments that the
-// tool's schema refuses, becomes its words alone. That is recorded once for each tool and step, because it
-// is a mistake of the program's. Where the server cannot be asked, as around a single handler, every
-// step stays as it is.
+// executable returns e with only those calls in its steps that this caller can make. A call that
+// lacks required parameters names them, for the caller to fill in. A call of a tool that the caller
+// may not list, or with arguments that the tool's schema refuses, keeps only its text. That is the
+// program's mistake, so it is recorded once for each tool and step. If the server cannot be asked,
+// as around a single handler, every step stays unchanged.
 func (c *Call) executable(e *fault.Error) *fault.Error {
 	steps := e.Data().RecoverySteps
 	tools := map[string]*mcp.Tool{}
@@ -61,14 +61,14 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	return fault.FromData(d).Because(e.Unwrap())
 }
 
-// suggested is a call that a step is or offers.
+// suggested is a call in a step or in one of its options.
 type suggested struct {
 	tool       *string
 	parameters *map[string]any
 	missing    *[]string
 }
 
-// eachCall calls visit for each call that a step is or offers.
+// eachCall calls visit for each call in a step and in its options.
 func eachCall(s *fault.Step, visit func(suggested)) {
 	if s.Tool != "" {
 		visit(suggested{&s.Tool, &s.Parameters, &s.Missing})
@@ -86,8 +86,9 @@ const (
 	refused   = "its schema refuses the parameters"
 )
 
-// lacks returns the parameters that a call lacks, those that its author says and those that its tool
-// requires, or why it cannot be made, whatever is filled in, as far as the schema can be read.
+// lacks returns the parameters that a call lacks: those that its author marked as missing and those
+// that the tool's schema requires. refusal says why the call fails whatever the caller fills in. A
+// schema that cannot be read refuses nothing.
 func lacks(tool *mcp.Tool, parameters map[string]any, said []string) (missing []string, refusal string) {
 	if tool == nil {
 		return nil, notListed
@@ -120,10 +121,12 @@ func lacks(tool *mcp.Tool, parameters map[string]any, said []string) (missing []
 // Dropped is a call that was left out of a step.
 type Dropped struct{ Message, Action, Tool, Reason string } // the message is that of the failure
 
-// OnDropped is called for each call that is left out of a step, by tests. It may be called concurrently.
+// OnDropped is called for each call that is left out of a step. It is for tests, and may be called
+// concurrently.
 var OnDropped atomic.Pointer[func(Dropped)]
 
-// dropped records that a call was left out of a step, once for each tool that fails and each that is named.
+// dropped records that a call was left out of a step, once for each failing tool and each named
+// tool.
 func (c *Call) dropped(d Dropped) {
 	if f := OnDropped.Load(); f != nil {
 		(*f)(d)
@@ -142,14 +145,14 @@ func (c *Call) dropped(d Dropped) {
 		slog.String("tool", words.Cut(d.Tool, maxAction)), slog.String("reason", d.Reason))
 }
 
-// maxAction is how many characters of a step stand in a record.
+// maxAction is how many characters of a step a record shows.
 const maxAction = 200
 
-// Outputs keeps what was made of output schemas. The zero value is ready for use.
+// Outputs caches a check for each output schema. The zero value is ready for use.
 type Outputs = table.Weak[mcp.Tool, func(raw []byte) bool]
 
-// Output returns what says whether the output schema of the tool that is called allows a
-// value, as next lists the tool. It is nil if the schema is not known.
+// Output returns a function that reports whether the output schema of the called tool allows a
+// value, as next lists the tool. It is nil if the schema is unknown.
 func (c *Call) Output(made *Outputs, next Handler) (valid func(raw []byte) bool) {
 	tool, err := c.Tool(next)
 	if err != nil {
@@ -172,7 +175,7 @@ func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
 	}
 }
 
-// resolved returns what checks values against a schema, nil for what is none.
+// resolved returns a validator for a schema, nil if the value is no schema.
 func resolved(schema any) *jsonschema.Resolved {
 	s := JSONSchema(schema)
 	if s == nil {
@@ -185,7 +188,8 @@ func resolved(schema any) *jsonschema.Resolved {
 	return r
 }
 
-// JSONSchema reads a schema, which servers give as they like; nil for what is none.
+// JSONSchema reads a schema of any Go type, because servers may use their own. It is nil if the
+// value is no schema.
 func JSONSchema(schema any) *jsonschema.Schema {
 	raw, err := json.Marshal(schema)
 	s := &jsonschema.Schema{}

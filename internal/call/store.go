@@ -13,9 +13,9 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// StoreName returns the name under which something is kept in a store: a hash of texts, of
-// which none can pass for a part of another, so that nobody makes a name for what is
-// somebody else's, and who reads names learns nothing. It costs one allocation.
+// StoreName returns a name for an entry of a store: a hash of texts. Each text is hashed with
+// its length, so that no caller can construct the name of another one's entry, and the name
+// reveals none of the texts. It costs one allocation.
 func StoreName(prefix string, parts ...string) string {
 	var space [512]byte
 	b := space[:0]
@@ -26,7 +26,8 @@ func StoreName(prefix string, parts ...string) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(space[:0], prefix...), sum[:]))
 }
 
-// OwnedName is StoreName for what an owner has: in a group for each owner, see [store.Bound].
+// OwnedName is StoreName for an entry that has an owner; each owner's entries form a group, see
+// [store.Bound].
 func OwnedName(prefix, owner string, parts ...string) string {
 	var space [512]byte
 	b := appendPart(space[:0], owner)
@@ -52,15 +53,15 @@ type storeError struct {
 // Error implements error.
 func (e *storeError) Error() string { return e.what + ": " + e.err.Error() }
 
-// Unwrap returns what the store said.
+// Unwrap returns the store's error.
 func (e *storeError) Unwrap() error { return e.err }
 
-// fullWait is the wait for a store that is full and does not know for how long.
+// fullWait is the wait for a full store that does not say for how long.
 const fullWait = 30 * time.Second
 
-// StoreFailed makes of an error of a store what the caller may know: what the store itself
-// words, or else that what it keeps is not available. effect is what the call may have changed.
-// The cause names the store by what it keeps.
+// StoreFailed turns the error of a store into what the caller may read: the store's own fault,
+// or that what it keeps is not available. effect is what the call may have changed. The cause
+// names the store by what it keeps.
 func StoreFailed(err error, what string, effect fault.Effect) error {
 	var f *fault.Error
 	var room *store.RoomError

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// A toolFailure is what SEP-3313 has under [wire.ToolFailureKey].
+// A toolFailure is the value that SEP-3313 defines for [wire.ToolFailureKey].
 type toolFailure struct {
 	Class          string `json:"class"` // capability: another approach is needed; reliability: it may pass; governance: somebody has to permit it
 	Code           string `json:"code"`
@@ -21,16 +21,16 @@ type toolFailure struct {
 	AgentGuidance  string `json:"agentGuidance,omitempty"`
 }
 
-// draftCodes are the codes that the draft recommends, where they mean what a kind means.
-// Any other kind is its own code.
+// draftCodes are the codes that the draft recommends and that mean the same as a kind. Any other
+// kind is its own code.
 var draftCodes = map[fault.Kind]string{
 	fault.KindValidation:      "invalid_input",
 	fault.KindNotFound:        "resource_not_found",
 	fault.KindUnauthenticated: "auth_required",
 }
 
-// withToolFailure adds to _meta what the draft asks for, if the option asks for it. What another
-// server put there stays.
+// withToolFailure adds the draft's value to _meta, if the option asks for it. A value from
+// another server stays.
 func (c *Call) withToolFailure(meta mcp.Meta, e *fault.Error) mcp.Meta {
 	if _, there := meta[wire.ToolFailureKey]; there || !c.settings().Render.ToolFailure {
 		return meta
@@ -38,8 +38,8 @@ func (c *Call) withToolFailure(meta mcp.Meta, e *fault.Error) mcp.Meta {
 	return withMeta(meta, wire.ToolFailureKey, c.toolFailure(e))
 }
 
-// toolFailure returns what the draft asks for. The ID is there whether or not there is a
-// record that it leads to, because the draft requires one.
+// toolFailure returns the draft's value. It has an ID even if no record has it, because the
+// draft requires one.
 func (c *Call) toolFailure(e *fault.Error) toolFailure {
 	d := e.Data()
 	t := toolFailure{
@@ -53,7 +53,7 @@ func (c *Call) toolFailure(e *fault.Error) toolFailure {
 	switch {
 	case d.Type == fault.KindUnauthenticated || d.Type == fault.KindPermissionDenied:
 		t.Class = "governance"
-	case retry.ShouldRetry, kinds.Of(string(d.Type)).Retry == kinds.Yes: // also one that this caller should not repeat
+	case retry.ShouldRetry, kinds.Of(string(d.Type)).Retry == kinds.Yes: // also if this caller should not repeat it
 		t.Class, t.Retryable = "reliability", retry.ShouldRetry
 		if after := retry.RetryAfterSeconds; t.Retryable && after > 0 {
 			t.RetryNotBefore = time.Now().UnixMilli() + int64(min(after, maxAfter)*1000)
@@ -65,5 +65,6 @@ func (c *Call) toolFailure(e *fault.Error) toolFailure {
 	return t
 }
 
-// maxAfter is the longest wait that is told as a time, in seconds: 30 days, as of hints.
+// maxAfter is the longest wait in seconds that is sent as a time: 30 days, the same bound as for
+// hints.
 const maxAfter = 30 * 24 * 3600

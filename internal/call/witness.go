@@ -10,10 +10,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A Ledger counts the steps with which a call, or a part of one, changes something, by how they ended. It is
-// made when the first step begins: calls without steps have none.
+// A Ledger counts, by how they ended, the steps in which a call or a part of one changes something.
+// The first step makes it: calls without steps have none.
 type Ledger struct {
-	outer *Ledger // of what this is a part of; its steps are counted there, too
+	outer *Ledger // of the enclosing call or part, which counts these steps, too
 
 	mu         sync.Mutex
 	took, open int
@@ -21,14 +21,14 @@ type Ledger struct {
 
 type ledgerKey struct{}
 
-// LedgerOf returns the Ledger in which the steps are counted that ctx is for, nil outside of a call, where
-// nobody asks for them.
+// LedgerOf returns the Ledger that counts the steps of ctx, nil outside of a call, where no
+// middleware reads it.
 func LedgerOf(ctx context.Context) *Ledger {
 	l, _ := ctx.Value(ledgerKey{}).(*Ledger)
 	return l
 }
 
-// ledgerIn returns the Ledger that stands in p. The first time it is made, below that of outer.
+// ledgerIn returns the Ledger in p. If there is none, it makes one below the Ledger of outer.
 func ledgerIn(outer context.Context, p *atomic.Pointer[Ledger]) *Ledger {
 	if l := p.Load(); l != nil {
 		return l
@@ -63,26 +63,25 @@ func (c *Call) ledger() *Ledger {
 	return ledgerIn(outer, &c.seen)
 }
 
-// Witness returns what was seen until now of the effect of the Call and of what is below it.
+// Witness returns what was seen until now of the effect of the Call and of the Calls below it.
 func (c *Call) Witness() failure.Witness {
 	w, s := c.seen.Load().witness(), c.settings()
 	w.Whole = s.Witnessed != nil && c.method == MethodCallTool && safe.Ask(s.Witnessed, Target(c.req))
 	return w
 }
 
-// Saw makes what was seen of an item what was seen of the Call. It is for a Call that is made
-// when the item has failed.
+// Saw takes over what was seen of an item. It is for a Call that is made when the item has failed.
 func (c *Call) Saw(item *Item) { c.seen.Store(item.seen.Load()) }
 
-// An Item is the context of a part of a call that has no Call of its own before it fails. What it begins is
-// counted for it, and for what it is a part of.
+// An Item is the context of a part of a call that gets a Call of its own only when it fails. Its
+// steps are counted for it and for the call that it is a part of.
 type Item struct {
 	context.Context
 
 	seen atomic.Pointer[Ledger]
 }
 
-// Value returns the Ledger of the Item for its key, and asks the context outside for everything else.
+// Value returns the Ledger of the Item for ledgerKey. The context outside answers all other keys.
 func (i *Item) Value(key any) any {
 	if _, ok := key.(ledgerKey); ok {
 		return ledgerIn(i.Context, &i.seen)
@@ -90,8 +89,8 @@ func (i *Item) Value(key any) any {
 	return i.Context.Value(key)
 }
 
-// A Step is something that a call has begun and that may change something. It is for one beginning; [Step.End]
-// may be called concurrently, and after the call was answered.
+// A Step is something that a call has begun and that may change something. It begins once;
+// [Step.End] may be called concurrently, and after the call was answered.
 type Step struct {
 	ledger *Ledger
 	mu     sync.Mutex
@@ -104,14 +103,14 @@ func (s *Step) Begin(in *Ledger) {
 	in.count(0, 1)
 }
 
-// End says what became of the step. The last word holds. Without a word, the effect is unknown.
+// End records the effect of the step. The last call counts. "" means that the effect is unknown.
 func (s *Step) End(became fault.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	took, open := tally(became)
 	tookBefore, openBefore := tally(s.became)
 	s.became = became
-	s.ledger.count(took-tookBefore, open-openBefore) // at once, so that nobody reads that nothing was begun
+	s.ledger.count(took-tookBefore, open-openBefore) // in one call, so that no reader sees the step as never begun
 }
 
 func tally(became fault.Effect) (took, open int) {

@@ -1,12 +1,12 @@
-// Package classify is the one place that knows errors: it makes of any error a kind,
-// whose fault it is, and what the error says about itself and about a second try, with the
-// source of each word. It knows neither who reads it nor what a tool does: package failure
-// decides what a caller may know and whether a call may be made again.
+// Package classify turns any error into a [Finding]: its kind, the party to blame, and what the
+// error says about itself and about a second try, with the source of each part. No other package
+// looks into errors for this. It knows neither the reader nor the tool: package failure decides
+// what a caller may know and whether a call may be made again.
 //
-// It walks through the tree of wrapped and joined errors, the outermost first. Each type
-// of error is looked at once (types.go) for methods, fields and names that follow a
-// convention; what statuses, numbers and texts mean stands in one table for each family:
-// codes.go (HTTP, gRPC, words), database.go, standard.go, texts.go.
+// It walks through the tree of wrapped and joined errors, the outermost first. Each type of error
+// is examined once (types.go) for methods, fields and names that follow a convention. The meanings
+// of statuses, numbers and texts stand in one table for each family: codes.go (HTTP, gRPC, words),
+// database.go, standard.go, texts.go.
 package classify
 
 import (
@@ -23,9 +23,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// An error of any type may say what a caller may know of it, by having one or
-// more of these methods. They are looked for in the whole chain of wrapped and
-// joined errors, the outermost first, and may return "" for "nothing to say".
+// An error of any type may state what a caller may know of it, with one or more of these methods.
+// They are looked for in the whole chain of wrapped and joined errors, the outermost first, and may
+// return "" for "nothing to say".
 type (
 	// PublicMessager gives the public sentence of an error.
 	PublicMessager interface{ PublicMessage() string }
@@ -35,10 +35,10 @@ type (
 	PublicKinder interface{ PublicKind() string }
 )
 
-// A Rule says what a caller may know of an error: it returns the public fault, or
-// nil when the rule is not about this error. Rules are asked first, but not about a
-// fault, a panic, or a protocol error that steers the client (-32042 and its like). A rule may be called concurrently; one that
-// panics counts as one that returned nil.
+// A Rule says what a caller may know of an error: it returns the public fault, or nil if the rule
+// is not about this error. Rules come before the tables, but are not called for a fault, a panic,
+// or a protocol error that steers the client (-32042 and its like). A rule may be called
+// concurrently; one that panics counts as one that returned nil.
 type Rule func(err error) *fault.Error
 
 // Origin says where the public part of a failure comes from.
@@ -50,12 +50,12 @@ const (
 	Classified               // an error of a standard kind
 	Ruled                    // a user's rule
 	Bug                      // a panic, or a result that cannot be sent
-	Worded                   // somebody made it for the caller to read
-	Explained                // a middleware of ours made it of what the caller may know
+	Worded                   // it was made for the caller to read
+	Explained                // one of our middlewares made it of what the caller may know
 )
 
-// Unworded reports whether a failure is told by what is known of its error alone: nobody has words for the
-// caller, no rule knows it, and it is no bug of the server's.
+// Unworded reports whether only the classification of its error describes a failure: it has no
+// public message, matches no rule, and is no bug of the server.
 func (o Origin) Unworded() bool { return o == Unknown || o == Classified }
 
 // Worded reports whether the failure was made for the caller to read.
@@ -63,24 +63,25 @@ func (o Origin) Worded() bool { return o == Worded || o == Explained }
 
 // Options are what the classifier cannot see in an error.
 type Options struct {
-	// Rules are asked before the tables.
+	// Rules come before the tables.
 	Rules []Rule
 
-	// Request knows what the caller sent. Its Sent returns a function for one error, which
-	// reports whether a text, such as a path, stands in the request. Such a text is the
-	// caller's. Nil means that nobody knows: then every text counts as the server's own.
+	// Request knows what the caller sent. Its Sent returns a function for one error, which reports
+	// whether a text, such as a path, stands in the request. Such a text is the caller's. Nil means
+	// that the request is unknown: then every text counts as the server's own.
 	Request interface{ Sent() func(text string) bool }
 
-	// OwnCredentials says that the credentials that services refuse are the caller's own, as those of a
-	// local server are: a refusal is then the kind permission_denied, or unauthenticated.
+	// OwnCredentials means that services check the caller's own credentials, as with a local server:
+	// a refusal then has the kind permission_denied, or unauthenticated.
 	OwnCredentials bool
 
-	// Ended says that the end of the server has ended the context of the call: then what its
-	// handler says is about that, unless it or a rule says on purpose what became of the call.
+	// Ended means that the server's shutdown has ended the context of the call. The error of its
+	// handler is then taken for a consequence, unless the error or a rule states on purpose what
+	// became of the call.
 	Ended bool
 
-	// Received says that the error is what a client's call returned, so that a protocol
-	// error in it is the server's answer and not that of a service behind.
+	// Received means that a client's call returned the error, so that a protocol error in it is the
+	// server's answer and not that of a service behind it.
 	Received bool
 }
 
@@ -90,53 +91,54 @@ type Words uint8
 // Whose words a Fault has.
 const (
 	OfRow      Words = iota // ours, from the row of its kind, and nothing else
-	OfRowAnd                // the same, but for a kind or a suggestion of the error's own
+	OfRowAnd                // the same, except for a kind or a suggestion of the error's own
 	OfSentence              // ours: a sentence that says more than the row
-	OfTerse                 // ours: one that says no more than a program's own words around the error
-	OfAuthor                // those of whoever made the fault
+	OfTerse                 // ours: a sentence that says no more than a program's own text around the error
+	OfAuthor                // those of the author of the fault
 )
 
-// A Correction is the call that was meant by one with wrong arguments. It holds secrets of the caller's
-// own: no log, no store and no other reader gets it, and no scrubber changes it.
+// A Correction is the call that a call with wrong arguments was probably meant to be. It may hold
+// the caller's own secrets: no log, no store and no other reader gets it, and no scrubber changes
+// it.
 type Correction struct {
 	Tool      string
 	Arguments json.RawMessage
 }
 
-// Finding is what the classifier makes of an error.
+// Finding is the classification of an error.
 type Finding struct {
 	Origin Origin
 	Words  Words
-	Fault  *fault.Error   // of a protocol error, too
+	Fault  *fault.Error   // set for a protocol error, too
 	Wire   *jsonrpc.Error // a deliberate protocol error, sent as it is
 	Panic  *fault.PanicError
-	Party  fault.Party // whose fault it is, or ""
+	Party  fault.Party // the party to blame, or ""
 	Says   Says        // what the error says about a second try
 
-	By     Source // of what the Fault says itself about a second try
+	By     Source // the source of what the Fault itself says about a second try
 	Chosen bool   // a handler, a rule or the error itself chose the kind: no table derived it
 
-	Private *Correction // what only the caller may read of the Fault, nil for nothing
+	Private *Correction // the part of the Fault that only the caller may read, nil for none
 
-	Refused  bool // by the SDK, which checks the arguments of typed tools
+	Refused  bool // the SDK, which checks the arguments of typed tools, refused the call
 	Protocol bool // the fault is sent as a protocol error
 	Own      bool // the fault is the error's own, and so is its cause
-	Lost     bool // the tree has no end that was reached
+	Lost     bool // the tree was too large to be walked to its end
 	Hinted   bool // the suggestion of the fault is the error's own
 
-	teller  error // the error that the status is from
-	speaker error // the first error whose type is that of a driver or of a service's client
+	teller  error // the error that the HTTP status is from
+	speaker error // the first error of a driver's or a service client's type
 }
 
-// InResult returns the finding about a failure that the result of a tool reports in other words than its
-// error's: what the error says about a second try stays.
+// InResult returns the finding for a failure that a tool's result reports in other words than its
+// error's. What the error says about a second try stays.
 func (f *Finding) InResult(public *fault.Error) Finding {
 	in := Finding{Origin: Worded, Words: OfAuthor, Fault: public, By: ByFault, Says: f.Says, Lost: f.Lost, teller: f.teller, speaker: f.speaker}
 	in.Party = in.WhoseFault()
 	return in
 }
 
-// Shown returns the finding in other words: those of the error, as a reader who may read them gets them.
+// Shown returns the finding with the error's own text, for a reader who may read it.
 func (f *Finding) Shown(public *fault.Error) Finding {
 	worded := *f
 	worded.Fault, worded.Words = public, OfAuthor
@@ -144,8 +146,8 @@ func (f *Finding) Shown(public *fault.Error) Finding {
 	return worded
 }
 
-// HideError returns an error of which a caller learns only what the given fault
-// says; the log has err. It is for failures that the server itself caused.
+// HideError returns an error of which a caller reads only the given fault; the log has err. It is
+// for failures that the server itself caused.
 //
 // A nil error stays nil, and a nil fault is the generic internal one.
 func HideError(err error, public *fault.Error) error {
@@ -158,8 +160,8 @@ func HideError(err error, public *fault.Error) error {
 	return &Hidden{error: err, public: public}
 }
 
-// HideErrorBy is [HideError] for a fault of ours, which says about a second try what a middleware knows:
-// that the call was refused before its handler ran, or that it was cut.
+// HideErrorBy is [HideError] for a fault of ours whose statement about a second try has a source of
+// its own: the call was refused before its handler ran, or it was cut.
 func HideErrorBy(by Source, err error, public *fault.Error) error {
 	return &Hidden{error: err, public: public, by: by}
 }
@@ -171,14 +173,14 @@ type Hidden struct { //nolint:errname // the name says what was done to the erro
 	by     Source
 }
 
-// Unwrap returns the error that was hidden.
+// Unwrap returns the hidden error.
 func (h *Hidden) Unwrap() error { return h.error }
 
-// Of returns what is known of an error that is not nil.
+// Of classifies an error that is not nil.
 func Of(err error, opts Options) (f Finding) {
 	w := walker{opts: opts}
 	defer func() {
-		// An untrusted Unwrap, Is or As panicked: nothing is known about it.
+		// An untrusted Unwrap, Is or As panicked: nothing is known about the error.
 		if recover() != nil {
 			f = Finding{Fault: fault.Generic(fault.KindInternal), Party: fault.PartyServer, Lost: true}
 		}
@@ -186,7 +188,7 @@ func Of(err error, opts Options) (f Finding) {
 	settled := w.walk(err)
 	lost := w.seen > maxErrors || w.below > maxErrors
 	if lost {
-		w.opts.Rules = nil // errors.Is, which they ask, would not come back from a cycle
+		w.opts.Rules = nil // they call errors.Is, which would not return from a cycle
 	}
 	if !settled || w.found.Wire != nil && !kinds.Steers(w.found.Wire.Code) {
 		if public := w.rule(err); public != nil {
@@ -201,7 +203,7 @@ func Of(err error, opts Options) (f Finding) {
 		w.found = w.decide(err)
 	}
 	if lost {
-		w.clue.effect = worse(w.clue.effect, "") // of what was not looked at
+		w.clue.effect = worse(w.clue.effect, "") // the errors that were not visited may have changed something
 	}
 	if w.found.Origin != Bug {
 		w.found.Says, w.found.teller, w.found.speaker = w.clue.says(), w.teller, w.speaker
@@ -215,9 +217,9 @@ func Of(err error, opts Options) (f Finding) {
 	return w.found
 }
 
-// replaced reports whether an error tells that the server's end cut the call, and then says so
-// in the place of what is known. Words that somebody found for something else stand: a rule's, and
-// a fault's that says whether to call again, or whose kind no end of a context leads to.
+// replaced reports whether an error is a consequence of the server's shutdown, and replaces the
+// clue if so. A description that was made on purpose stays: that of a rule, or a fault that says
+// whether to call again or has a kind that no ended context leads to.
 func (w *walker) replaced(err error, settled bool) bool {
 	if !w.opts.Ended && !safe.Is(err, ErrShutdown) {
 		return false
@@ -234,20 +236,20 @@ func (w *walker) replaced(err error, settled bool) bool {
 		return false
 	}
 	known, proof := w.clue.effect, w.clue.proof
-	if w.clue = cutByShutdown; !proof.Derived() && known != fault.EffectUnknown { // what a table proves is true of one step
+	if w.clue = cutByShutdown; !proof.Derived() && known != fault.EffectUnknown { // what a table derives is true of one step only
 		w.clue.effect, w.clue.proof = known, proof
 	}
 	return true
 }
 
-// endings are the kinds of what handlers make of a context that has ended.
+// endings are the kinds in which handlers report that their context has ended.
 var endings = map[fault.Kind]bool{
 	fault.KindInternal: true, fault.KindTool: true, fault.KindCancelled: true, fault.KindTimeout: true,
 	fault.KindConnectionFailed: true, fault.KindServiceUnavailable: true, fault.KindServerError: true,
 }
 
-// WhoseFault returns whose fault the failure is: who chose a kind on purpose knows it better
-// than the error below.
+// WhoseFault returns the party to blame. A kind that was chosen on purpose outweighs the error
+// below it.
 func (f *Finding) WhoseFault() fault.Party {
 	byKind := PartyOf(f.Fault)
 	switch {
@@ -260,12 +262,12 @@ func (f *Finding) WhoseFault() fault.Party {
 	}
 }
 
-// PartyOf returns whose fault a failure is, as far as it says so or its kind does.
+// PartyOf returns the party to blame that a fault names, or that its kind implies.
 func PartyOf(public *fault.Error) fault.Party {
 	return cmp.Or(public.Party(), fault.Party(kinds.Of(string(public.Kind())).Party))
 }
 
-// rule returns what the first rule says that knows the error.
+// rule returns the fault of the first rule that matches the error.
 func (w *walker) rule(err error) (public *fault.Error) {
 	for _, rule := range w.opts.Rules {
 		if safe.Call(func() { public = rule(err) }, nil); public != nil {
@@ -275,7 +277,7 @@ func (w *walker) rule(err error) (public *fault.Error) {
 	return nil
 }
 
-// decide says what an error is for which neither its maker nor a rule has words.
+// decide classifies an error that has no public fault and matches no rule.
 func (w *walker) decide(err error) Finding {
 	c := &w.clue
 	if c.kind == "" && c.retry == fault.RetryUnknown && w.named == "" && w.message == "" {
@@ -289,7 +291,7 @@ func (w *walker) decide(err error) Finding {
 	case w.named != "":
 		c.kind, c.public = w.named, nil
 	case c.kind == "" && c.after > 0:
-		c.kind = fault.KindServiceUnavailable // who asks to come back later
+		c.kind = fault.KindServiceUnavailable // the service asked to come back later
 	case c.kind == "" && c.reason == reasonStatement && w.sentStatement():
 		c.kind, c.party, c.public, c.terse = fault.KindClientError, fault.PartyCaller, statement, true
 	}
@@ -332,28 +334,28 @@ func (w *walker) decide(err error) Finding {
 	return found
 }
 
-// maxErrors bounds the walk through an error tree, which may be huge or have a
-// cycle. What stands below a fault is counted apart, so that it never hides what
-// stands beside.
+// maxErrors bounds the walk through an error tree, which may be huge or have a cycle. Errors below
+// a fault are counted separately, so that they never hide those beside it.
 const maxErrors = 256
 
-// walker collects, in one walk through an error tree, all that is known of it.
+// walker collects, in one walk through an error tree, everything that is known of it.
 type walker struct {
 	opts          Options
 	found         Finding
-	named         fault.Kind // by the error's own word
+	named         fault.Kind // the error's own PublicKind
 	message, hint string
 	clue          clue
 	teller        error
 	speaker       error
-	seen, below   int         // errors visited, those below what is settled apart
-	searching     bool        // below what is settled: only for clues
+	seen, below   int         // errors visited; those below a settled error are counted in below
+	searching     bool        // below a settled error: only for clues
 	network       bool        // below an error of a connection
-	session       fault.Party // below what a call of a session returned: who answered
+	session       fault.Party // below the error of a session's call: the party that answered
 	asked         func(text string) bool
 }
 
-// fromCaller returns what reports whether a text is the caller's, nil if nobody knows.
+// fromCaller returns a function that reports whether the caller sent a text, nil if that is
+// unknown.
 func (w *walker) fromCaller() func(text string) bool {
 	if w.asked == nil && w.opts.Request != nil {
 		w.asked = w.opts.Request.Sent()
@@ -361,8 +363,8 @@ func (w *walker) fromCaller() func(text string) bool {
 	return w.asked
 }
 
-// walk visits err and what it wraps, the outermost first, and reports whether it
-// found something that settles what a caller may know.
+// walk visits err and what it wraps, the outermost first, and reports whether it found an error
+// that settles what a caller may know.
 func (w *walker) walk(err error) bool {
 	network, session := w.network, w.session
 	defer func() { w.network, w.session = network, session }()
@@ -390,9 +392,9 @@ func (w *walker) more() bool {
 	return *count <= maxErrors
 }
 
-// walkJoined visits all the errors, because faults that were joined are told
-// together; a panic or a protocol error among them is told alone. one says that
-// they are one failure told twice, as by fmt.Errorf, and not several.
+// walkJoined visits all the errors, because joined faults are shown together; a panic or a protocol
+// error among them is shown alone. one means that the errors describe one failure, as fmt.Errorf
+// joins them, and not several.
 func (w *walker) walkJoined(errs []error, one bool) bool {
 	outer, joined, branches := w.clue, clue{}, 0
 	var faults []*fault.Error
@@ -404,10 +406,10 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 		w.clue = clue{}
 		settled := w.walk(err) && !w.searching
 		if settled && !one && w.found.Fault != nil {
-			// What a fault says by its kind alone, such as that nothing was run.
+			// The effect that a fault has only by its kind, such as that nothing was run.
 			w.clue.effect = cmp.Or(w.clue.effect, fault.Effect(kinds.Of(string(w.found.Fault.Kind())).Effect))
 		}
-		if !one || w.clue != (clue{}) { // of one failure a part that says nothing is a sentinel
+		if !one || w.clue != (clue{}) { // in one failure, a part without a clue is a sentinel
 			if w.clue = w.clue.resolved(); branches > 0 {
 				w.clue = joined.beside(w.clue)
 			}
@@ -439,7 +441,7 @@ func (w *walker) visit(err error) bool {
 	case *jsonrpc.Error:
 		switch {
 		case e.Code == kinds.Rejected && e.Message == "rejected by transport":
-			return false // go-sdk v1.8 wraps the errors of a transport with it
+			return false // go-sdk v1.8 wraps the errors of a transport in it
 		case w.session != "":
 			w.note(w.ofAnswer(e))
 			return false
@@ -456,7 +458,7 @@ func (w *walker) visit(err error) bool {
 	t := reflect.TypeOf(err)
 	if t == fmtWrapType && w.session == "" && !w.opts.Received {
 		w.session = answering(err)
-		w.network = w.network || w.session != "" // its EOF is the end of the process that answers
+		w.network = w.network || w.session != "" // io.EOF is then the end of the process that answers
 	}
 	s := sortOf(t)
 	if s.public && !w.searching {
@@ -472,9 +474,9 @@ func (w *walker) visit(err error) bool {
 	return false
 }
 
-// answering returns who answered when err is what a call of an MCP session returned, which
-// go-sdk v1.8 wraps as calling "tools/call": the client for what servers ask of it,
-// otherwise the server upstream.
+// answering returns the party that answered, if err is the error of an MCP session's call, which
+// go-sdk v1.8 wraps as calling "tools/call": the client for requests of a server, otherwise the
+// server upstream.
 func answering(err error) fault.Party {
 	rest, ok := strings.CutPrefix(safe.Error(err), `calling "`)
 	if !ok {
@@ -491,8 +493,8 @@ func answering(err error) fault.Party {
 	}
 }
 
-// ofAnswer returns what a protocol error means that a session got for an answer. Its text
-// is private.
+// ofAnswer returns the meaning of a protocol error that a session got as its answer. The text of
+// the error is private.
 func (w *walker) ofAnswer(e *jsonrpc.Error) clue {
 	c := sentinels.of(e.Message)
 	if c.public == nil {
@@ -504,8 +506,8 @@ func (w *walker) ofAnswer(e *jsonrpc.Error) clue {
 	return c
 }
 
-// read asks an error for what its type can say. What was said before a method of it panics
-// stays.
+// read runs the readers of an error's type. If a method of the error panics, the clues that were
+// read before stay.
 func (w *walker) read(err error, s *sort) {
 	safe.Call(func() {
 		for _, reader := range s.readers {
@@ -517,17 +519,17 @@ func (w *walker) read(err error, s *sort) {
 				w.speaker = err
 			}
 			if c.kind == fault.KindRateLimited && (w.clue.kind == "" || w.clue.kind == fault.KindClientError) {
-				w.clue.kind = c.kind // AWS tells of too many requests below a status of 400
+				w.clue.kind = c.kind // AWS reports too many requests with a status of 400
 			}
 			w.note(c)
 		}
 	}, nil)
 }
 
-// note takes what is still open.
+// note fills what is still open.
 func (w *walker) note(c clue) { w.clue.fill(&c) }
 
-// listen takes the public words of an error.
+// listen takes the public texts of an error.
 func (w *walker) listen(err error) {
 	if m, ok := err.(PublicMessager); ok && w.message == "" {
 		w.message = m.PublicMessage()
@@ -540,8 +542,8 @@ func (w *walker) listen(err error) {
 	}
 }
 
-// settle notes what a caller may know. The private cause of it is searched for
-// what it says about a second try, and for nothing else.
+// settle notes what a caller may know. The private cause is searched only for clues about a second
+// try.
 func (w *walker) settle(found Finding, cause error) bool {
 	if w.searching {
 		w.note(found.said())
@@ -550,7 +552,7 @@ func (w *walker) settle(found Finding, cause error) bool {
 	}
 	w.found, w.searching = found, true
 	before := w.clue
-	if _, panicked := safe.Call(func() { w.walk(cause) }, nil); panicked { // an untrusted Unwrap; what is settled stays
+	if _, panicked := safe.Call(func() { w.walk(cause) }, nil); panicked { // an untrusted Unwrap panicked; found stays
 		w.clue = before
 		w.clue.effect = worse(before.effect, "")
 	}

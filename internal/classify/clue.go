@@ -9,26 +9,26 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
-// A clue is what one error, or one branch of a tree of errors, says about itself
-// and about a second try. Of a chain the outermost word counts.
+// A clue is what one error, or one branch of a tree of errors, says about itself and about a
+// second try. In a chain the outermost error counts.
 type clue struct {
 	kind   fault.Kind
 	party  fault.Party
-	retry  fault.Retryable // said on purpose, or as good as that
-	by     Source          // of retry; zero is Table
+	retry  fault.Retryable // said on purpose, or as certain as that
+	by     Source          // of retry; zero is ByTable
 	reason *reason         // of retry
 	after  time.Duration
 	effect fault.Effect
-	proof  Source       // of effect; zero is Table
-	status int          // of HTTP, which says what retry leaves open
-	public *fault.Error // words of ours that fit better than those of the kind
-	terse  bool         // public says no more than the words of a program around the error
+	proof  Source       // of effect; zero is ByTable
+	status int          // of HTTP; decides about a second try if retry is open
+	public *fault.Error // a sentence of ours that fits better than that of the kind
+	terse  bool         // public says no more than a program's text around the error
 	chosen bool         // the error names its kind on purpose
 
-	anonymous bool // of credentials that were refused: there are none, or the service does not know whose they are
+	anonymous bool // the service refused credentials that are missing or unknown to it
 }
 
-// fill takes what is open in c from what stands further inside.
+// fill fills what is open in c from an error further inside.
 func (c *clue) fill(inner *clue) {
 	if c.retry == fault.RetryUnknown {
 		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
@@ -44,7 +44,7 @@ func (c *clue) fill(inner *clue) {
 	c.status = cmp.Or(c.status, inner.status)
 }
 
-// resolved returns the clue of a whole branch, as it stands beside others.
+// resolved returns the complete clue of a branch, to be compared with other branches.
 func (c clue) resolved() clue {
 	if c.kind == "" && c.retry == fault.RetryUnknown {
 		return c // nothing is known, which is not the same as an internal error
@@ -52,7 +52,7 @@ func (c clue) resolved() clue {
 	var why *reason
 	c.retry, why, c.by = c.second()
 	if c.by <= ByStatus {
-		c.by = 0 // beside others it counts as its own word
+		c.by = 0 // next to other branches it counts as said on purpose
 	}
 	if text := c.words(why); text != c.reason.String() {
 		c.reason = &reason{text: text}
@@ -63,8 +63,8 @@ func (c clue) resolved() clue {
 	return c
 }
 
-// second returns whether a second try can succeed, and why not: by the error's own word, else by
-// its status, else by the row of its kind.
+// second returns whether a second try can succeed, and why not. The error's own statement comes
+// first, then its status, then the row of its kind.
 func (c *clue) second() (retry fault.Retryable, why *reason, by Source) {
 	if c.retry != fault.RetryUnknown {
 		return c.retry, c.reason, cmp.Or(c.by, ByTable)
@@ -75,7 +75,7 @@ func (c *clue) second() (retry fault.Retryable, why *reason, by Source) {
 	return fault.Retryable(kinds.Of(string(c.kind)).Retry), reasonOf(c.kind), ByKind
 }
 
-// words returns a reason as it is told of this failure.
+// words returns the text of a reason for this failure.
 func (c *clue) words(why *reason) string {
 	if why == reasonRefused && c.status != 0 {
 		return why.text + " (HTTP " + strconv.Itoa(c.status) + ")"
@@ -83,8 +83,7 @@ func (c *clue) words(why *reason) string {
 	return why.String()
 }
 
-// beside returns what two branches say together, of which several failures were
-// joined: the more careful word where they differ.
+// beside returns the clue of two joined branches: the more careful one where they differ.
 func (c clue) beside(d clue) clue {
 	both := c
 	both.fill(&d)
@@ -99,8 +98,8 @@ func (c clue) beside(d clue) clue {
 	return both
 }
 
-// worse returns the effect of two failures together. Of one of which nothing is
-// known something may have been changed.
+// worse returns the effect of two failures together. An unknown effect counts as a possible
+// change.
 func worse(a, b fault.Effect) fault.Effect {
 	switch {
 	case a == fault.EffectCommitted || b == fault.EffectCommitted:
@@ -112,13 +111,13 @@ func worse(a, b fault.Effect) fault.Effect {
 	}
 }
 
-// refusedCredentials reports whether a service refused the credentials that it was given.
+// refusedCredentials reports whether a service refused the credentials that it got.
 func (c *clue) refusedCredentials() bool {
 	return c.reason == reasonCredentials || c.kind == fault.KindServerError && ofStatus(c.status).reason == reasonCredentials
 }
 
-// said returns what something that a fault has for its cause says itself. Its words
-// are private there.
+// said returns the clue of a fault that is the cause of another fault, where its texts are
+// private.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
 		return clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonOf(fault.KindInternal), effect: fault.EffectUnknown}
@@ -140,7 +139,7 @@ func (f *Finding) said() clue {
 	return c
 }
 
-// says returns what the clue says, with what follows from its status and its kind.
+// says returns the clue with what follows from its status and its kind.
 func (c *clue) says() Says {
 	retry, why, by := c.second()
 	s := Says{
@@ -157,7 +156,7 @@ func (c *clue) says() Says {
 	return s
 }
 
-// Effect returns e if it is an effect that has a name.
+// Effect returns e if it is a known effect, else "".
 func Effect(e fault.Effect) fault.Effect {
 	switch e {
 	case fault.EffectNone, fault.EffectUnknown, fault.EffectCommitted:

@@ -9,9 +9,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
-// A reason says to a caller why a repetition does not help, and whose fault that is: data
-// and requests are the caller's, credentials, statements and the state of its machine the
-// server's.
+// A reason says why a repetition does not help, and who is to blame: the caller for data and
+// requests, the server for credentials, statements and the state of its machine.
 type reason struct {
 	text  string // a sentence without a full stop
 	party fault.Party
@@ -39,7 +38,7 @@ func (r *reason) String() string {
 	return r.text
 }
 
-// rowReasons are the reasons that stand in the rows of kinds.
+// rowReasons are the reasons from the rows of kinds.
 var rowReasons = func() map[fault.Kind]*reason {
 	reasons := map[fault.Kind]*reason{}
 	for kind, row := range kinds.All {
@@ -53,35 +52,35 @@ var rowReasons = func() map[fault.Kind]*reason {
 // reasonOf returns the reason in the row of a kind, nil for none.
 func reasonOf(kind fault.Kind) *reason { return rowReasons[kind] }
 
-// refused is what a service says that did nothing, and will do nothing.
+// refused is the clue of a service that did nothing, and will do nothing.
 func refused(kind fault.Kind, why *reason) clue {
 	return clue{kind: kind, party: why.party, retry: fault.RetryNo, reason: why, effect: fault.EffectNone}
 }
 
-// later is what a service says that did nothing, and may do it at another time.
+// later is the clue of a service that did nothing, but may do it later.
 func later(kind fault.Kind) clue {
 	return clue{kind: kind, party: fault.PartyUpstream, retry: fault.RetryYes, effect: fault.EffectNone}
 }
 
-// unsure is what a service says that may have done something.
+// unsure is the clue of a service that may have done something.
 func unsure(kind fault.Kind) clue {
 	return clue{kind: kind, party: fault.PartyUpstream, retry: fault.RetryYes, effect: fault.EffectUnknown}
 }
 
-// worded returns the clue with words of ours that say more than its kind does. A program's
-// own words around the error say as much.
+// worded returns the clue with a sentence of ours that says more than its kind. A program's
+// own text around the error is assumed to say as much.
 func (c clue) worded(message, suggestion string) clue {
 	c.public, c.terse = fault.New(c.kind, message).Suggest(suggestion), true
 	return c
 }
 
-// unidentified returns what a service says that does not know whose the credentials are.
+// unidentified returns the clue of a service that does not know whose the credentials are.
 func (c clue) unidentified() clue {
 	c.anonymous = true
 	return c
 }
 
-// What services mean, whatever codes they have for it.
+// The meanings that services have codes for.
 var (
 	wrongRequest  = refused(fault.KindClientError, reasonRefused)
 	missing       = refused(fault.KindNotFound, reasonRefused)
@@ -105,13 +104,13 @@ var (
 	stopped       = clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
 )
 
-// A table is what one family of codes means. Of a code that stands there twice the first
-// counts.
+// A table maps the codes of one family to their meanings. If a code stands there twice, the
+// first counts.
 type table[T comparable] []meaning[T]
 
-// A meaning is what some codes of a family have in common.
+// A meaning is a clue with the codes that share it.
 type meaning[T comparable] struct {
-	clue  *clue // never written to: so that the compiler lays the tables out, and no code fills them
+	clue  *clue // read only: a pointer, so that the compiler lays out the tables and no code fills them
 	codes []T
 }
 
@@ -124,7 +123,7 @@ func (t table[T]) of(code T) clue {
 	return clue{}
 }
 
-// by returns what the first code means that matches.
+// by returns the meaning of the first code that matches.
 func (t table[T]) by(matches func(code T) bool) clue {
 	for _, m := range t {
 		if slices.ContainsFunc(m.codes, matches) {
@@ -137,8 +136,8 @@ func (t table[T]) by(matches func(code T) bool) clue {
 // IsFailure reports whether a number is the HTTP status of a failure.
 func IsFailure(status int) bool { return 400 <= status && status <= 599 }
 
-// httpStatuses are those of HTTP that mean more than their class. The credentials that a
-// service refuses are this server's own: its caller must not read that it lacks a
+// httpStatuses are the HTTP statuses that mean more than their class. The credentials that a
+// service refuses are this server's own, so the caller must not read that it lacks a
 // permission.
 var httpStatuses = table[int]{
 	{&badLogin, []int{401, 407}},
@@ -150,11 +149,12 @@ var httpStatuses = table[int]{
 	{&overloaded, []int{425}},
 	{&limited, []int{429}},
 	{&unimplemented, []int{501, 505}},
-	{&shutDown, []int{502, 503, 529}}, // 529: overloaded, as some services have it
+	{&shutDown, []int{502, 503, 529}}, // 529: overloaded, at some services
 	{&tooSlow, []int{504}},
 }
 
-// statusClue returns what an HTTP status means, also one that stands for another code.
+// statusClue returns the meaning of an HTTP status. Other codes may be mapped to a status,
+// too.
 func statusClue(status int) clue {
 	switch c := httpStatuses.of(status); {
 	case c != clue{}:
@@ -166,7 +166,7 @@ func statusClue(status int) clue {
 	}
 }
 
-// ofStatus returns what an HTTP status of a service means.
+// ofStatus returns the meaning of an HTTP status of a service.
 func ofStatus(status int) clue {
 	if !IsFailure(status) {
 		return clue{}
@@ -176,15 +176,16 @@ func ofStatus(status int) clue {
 	return c
 }
 
-// withStatus leaves open whether to retry, for [clue.hint]: an error further inside may know
-// better, as that of a service that answers 400 when it is asked too often.
+// withStatus leaves open whether to retry, which [clue.second] then decides: an error
+// further inside may know better, such as that of a service that answers 400 to too many
+// requests.
 func withStatus(status int) clue {
 	c := ofStatus(status)
 	c.retry, c.reason = fault.RetryUnknown, nil
 	return c
 }
 
-// grpcCodes are what the codes of gRPC mean, as Google's AIP-194 has it: of the codes
+// grpcCodes are the meanings of the codes of gRPC, following Google's AIP-194: of the codes
 // that may hide a bug only Unavailable is repeated.
 var grpcCodes = table[int64]{
 	{&stopped, []int64{1}},          // Canceled
@@ -202,7 +203,7 @@ var grpcCodes = table[int64]{
 	{&shutDown, []int64{14}},        // Unavailable
 }
 
-// codeWords are the codes in words that services give, without case, punctuation and the
+// codeWords are the codes that services give as words, without case, punctuation and the
 // word exception.
 var codeWords = table[string]{
 	{&wrongRequest, []string{
@@ -228,7 +229,7 @@ var codeWords = table[string]{
 	{&tooSlow, []string{"timeout"}},
 }
 
-// ofWord returns what a code in words means.
+// ofWord returns the meaning of a code that is a word.
 func ofWord(word string) clue {
 	if len(word) > maxWord {
 		return clue{}

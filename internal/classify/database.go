@@ -9,7 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// What databases and brokers mean, beside what all services do.
+// The meanings that only databases and brokers have codes for.
 var (
 	duplicate    = refused(fault.KindAlreadyExists, reasonConstraint)
 	wrongData    = refused(fault.KindClientError, reasonConstraint)
@@ -27,11 +27,11 @@ var (
 	noStorage      = refused(fault.KindServiceUnavailable, reasonStorage)
 )
 
-// statement is told where the caller wrote the statement that a database does not accept.
+// statement is the fault if the caller itself wrote the statement that a database refused.
 var statement = fault.New(fault.KindClientError, "the database does not accept the statement of this call").
 	Suggest("Check its syntax and the names of its tables and columns.")
 
-// sentStatement reports whether the caller sent a statement for a database.
+// sentStatement reports whether the caller sent a database statement.
 func (w *walker) sentStatement() bool {
 	sent := w.fromCaller()
 	return sent != nil && slices.ContainsFunc(statements, func(part string) bool {
@@ -39,7 +39,7 @@ func (w *walker) sentStatement() bool {
 	})
 }
 
-// statements are words that stand in statements, and hardly in anything else.
+// statements are words that are common in statements, and rare elsewhere.
 var statements = []string{
 	"select ", "* from ", "insert into ", "delete from ", "create table ", "drop table ", "alter table ", "create index ", "drop index ", "pragma ",
 }
@@ -119,8 +119,9 @@ var cassandra = table[int64]{
 	{&duplicate, []int64{0x2400}},
 }
 
-// jetStream has what means more than the HTTP status beside it. A wrong last sequence is that
-// of a key that exists, or of one that somebody else has changed: an error beside it knows which.
+// jetStream has the codes that mean more than the HTTP status beside them. A wrong last sequence
+// means either that a key exists or that another client has changed it; another error in the
+// chain shows which.
 var jetStream = table[int64]{
 	{&clue{kind: fault.KindConflict, effect: fault.EffectNone}, []int64{10071, 10164}},
 }
@@ -165,11 +166,11 @@ var sqlite = table[int64]{
 	{&duplicate, []int64{1555, 2067}}, // a primary key, a unique index
 }
 
-// ofSQLite returns what a result code of SQLite means, primary or extended. SQLite
-// rolls back a statement that fails.
+// ofSQLite returns the meaning of a result code of SQLite, primary or extended. SQLite rolls back
+// a statement that fails.
 func ofSQLite(code int64) clue { return cmp.Or(sqlite.of(code), sqlite.of(code&0xff)) }
 
-// mongoLabels say what the server knows of a failure, where its number is not known.
+// mongoLabels are the labels that the server adds to a failure, for numbers that are unknown.
 var mongoLabels = table[string]{
 	{&disconnected, []string{"NetworkError"}},
 	{&shutDown, []string{"UnknownTransactionCommitResult"}},
@@ -177,13 +178,13 @@ var mongoLabels = table[string]{
 	{&shutDown, []string{"RetryableWriteError"}},
 }
 
-// ofMongo asks in the order of the tables, because an error may have several numbers.
+// ofMongo tries the codes in the order of the tables, because an error may have several numbers.
 func ofMongo(err error) clue {
 	e := as[withMongo](err)
 	return cmp.Or(mongo.by(func(code int64) bool { return e.HasErrorCode(int(code)) }), mongoLabels.by(e.HasErrorLabel))
 }
 
-// redis are how its answers begin.
+// redis are the prefixes of its error replies.
 var redis = table[string]{
 	{&overloaded, []string{
 		"LOADING ", "BUSY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "ERR max number of clients",
@@ -202,9 +203,9 @@ func ofRedis(text string) clue {
 	return redis.by(func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
-// sqlStates are what an SQLSTATE means, or its first two characters, which are its class.
+// sqlStates are the meanings of an SQLSTATE, or of its class, which is its first two characters.
 var sqlStates = table[string]{
-	{&disconnected, []string{"08", "08007", "40003"}}, // nobody knows whether the transaction was committed
+	{&disconnected, []string{"08", "08007", "40003"}}, // the transaction may have been committed
 	{&unreachable, []string{"08001", "08004"}},        // the connection was not made
 	{&wrongData, []string{"22"}},
 	{&missingValue, []string{"23502"}},
@@ -218,11 +219,11 @@ var sqlStates = table[string]{
 	{&wrongStatement, []string{"0A", "26", "34", "3D", "3F", "42"}}, // a bug of this server or of its set-up
 	{&noStorage, []string{"53100"}},
 	{&stoppedEarly, []string{"57014"}},
-	{&shutDown, []string{"57P01", "57P02"}}, // in the middle of it
+	{&shutDown, []string{"57P01", "57P02"}}, // while a statement ran
 	{&overloaded, []string{"53", "57P03"}},  // does not accept connections yet
 }
 
-// ofSQLState returns what an SQLSTATE means. A statement that the database refused had no
+// ofSQLState returns the meaning of an SQLSTATE. A statement that the database refused had no
 // effect.
 func ofSQLState(state string) clue {
 	if len(state) != 5 {

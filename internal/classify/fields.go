@@ -12,15 +12,16 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// The names of fields that follow a convention, in lower case and without underscores, or
-// their types where any name will do.
+// The names of fields that follow a convention, in lower case and without underscores. Where
+// any name will do, the types count.
 var (
 	responseNames = []string{"*http.Response"}
 	headerNames   = []string{"http.Header"}
-	// They hold an HTTP status, where they hold a number from 400 to 599, the surest first.
+	// Fields that hold an HTTP status, if their value is a number from 400 to 599, the most
+	// reliable first.
 	statusNames = []string{"statuscode", "httpstatuscode", "httpstatus", "httpcode", "status", "code"}
-	wordNames   = []string{"status", "code", "errorcode", "type", "err"} // they hold a code in words
-	waitNames   = []string{                                              // the last of them when a limit ends
+	wordNames   = []string{"status", "code", "errorcode", "type", "err"} // a code that is a word
+	waitNames   = []string{                                              // a wait; the last of them are when a limit ends
 		"retryafter", "retryafterseconds", "retryaftersecs", "retryaftersec", "reset", "resetat", "resettime", "ratelimitreset",
 	}
 	stateNames  = []string{"sqlstate"}
@@ -28,23 +29,23 @@ var (
 
 	fieldNames = slices.Concat(responseNames, headerNames, statusNames, wordNames, waitNames, stateNames, reasonNames)
 
-	// They hold a structure with more such fields.
+	// Fields that hold a structure with more such fields.
 	holderNames = []string{
 		"response", "rawresponse", "httpresponse", "responseerror", "errorresponse",
 		"rate", "ratelimit", "responseparameters", "parameters", "details",
 	}
 )
 
-// fields are the places of the fields of a type that follow a convention.
+// fields are the positions of the fields of a type that follow a convention.
 type fields struct {
 	named   map[string][][]int
 	limited bool // the type's name says that a limit was reached
 }
 
-// maxDepth bounds how far structures in structures are looked at.
+// maxDepth bounds how deep nested structures are searched.
 const maxDepth = 3
 
-// byFields is the convention of fields.
+// byFields is the convention of field names.
 func byFields(t reflect.Type) reader {
 	if f := fieldsOf(t); f != nil {
 		return f.read
@@ -53,7 +54,7 @@ func byFields(t reflect.Type) reader {
 }
 
 func fieldsOf(t reflect.Type) *fields {
-	if t = named(t); t.Kind() != reflect.Struct || t.PkgPath() == "net/textproto" { // which has the codes of mail
+	if t = named(t); t.Kind() != reflect.Struct || t.PkgPath() == "net/textproto" { // textproto has the codes of mail
 		return nil
 	}
 	f := &fields{named: map[string][][]int{}}
@@ -96,7 +97,8 @@ func (f *fields) scan(t reflect.Type, at []int) {
 func (f *fields) read(err error) clue {
 	c := f.of(reflect.ValueOf(err))
 	if c.status == 0 && (c.kind == fault.KindClientError || c.kind == fault.KindServerError) {
-		// Prometheus has a word for all of 4xx and another for 5xx, and the status in the text.
+		// Prometheus has one word for all of 4xx and another for 5xx; the status is in the
+		// text.
 		if said := ofWholeText(err.Error()); said.status != 0 {
 			return said
 		}
@@ -141,13 +143,13 @@ func (f *fields) of(v reflect.Value) clue {
 	return clue{}
 }
 
-// all yields the fields with one of the names that are there, without the pointers that
-// they may be.
+// all yields the fields with one of the names that the value has, with pointers
+// dereferenced.
 func (f *fields) all(v reflect.Value, names []string) iter.Seq[reflect.Value] {
 	return func(yield func(reflect.Value) bool) {
 		for _, name := range names {
 			for _, index := range f.named[name] {
-				found, err := v.FieldByIndexErr(index) // which fails below a nil pointer
+				found, err := v.FieldByIndexErr(index) // fails below a nil pointer
 				if found = reflect.Indirect(found); err == nil && found.IsValid() && !yield(found) {
 					return
 				}
@@ -156,9 +158,9 @@ func (f *fields) all(v reflect.Value, names []string) iter.Seq[reflect.Value] {
 	}
 }
 
-// answer returns the status and the header of an answer that the error has.
+// answer returns the status and the header of the HTTP answer in the error.
 func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
-	if resp := f.response(v); resp != nil && IsFailure(resp.StatusCode) { //nolint:bodyclose // it is its owner's
+	if resp := f.response(v); resp != nil && IsFailure(resp.StatusCode) { //nolint:bodyclose // its owner closes it
 		return resp.StatusCode, resp.Header
 	}
 	for field := range f.all(v, headerNames) {
@@ -174,16 +176,16 @@ func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
 	return 0, header
 }
 
-// response returns the first answer that is there.
+// response returns the first answer that is not nil.
 func (f *fields) response(v reflect.Value) (resp *http.Response) {
 	for field := range f.all(v, responseNames) {
-		resp, _ = reflect.TypeAssert[*http.Response](field.Addr()) //nolint:bodyclose // it is its owner's
+		resp, _ = reflect.TypeAssert[*http.Response](field.Addr()) //nolint:bodyclose // its owner closes it
 		break
 	}
 	return resp
 }
 
-// numberOf returns a number, of a text the three digits that it begins with.
+// numberOf returns a number; of a text it reads the first three digits.
 func numberOf(v reflect.Value) float64 {
 	switch {
 	case !v.IsValid():
@@ -202,7 +204,7 @@ func numberOf(v reflect.Value) float64 {
 	return 0
 }
 
-// wait returns the first wait that is not over.
+// wait returns the first wait that has not passed.
 func (f *fields) wait(v reflect.Value) time.Duration {
 	for field := range f.all(v, waitNames) {
 		if d := durationOf(field, time.Now()); d > 0 {
@@ -212,8 +214,8 @@ func (f *fields) wait(v reflect.Value) time.Duration {
 	return 0
 }
 
-// durationOf reads a duration, a number of seconds, or a point in time or a structure around
-// one. It returns zero for one that is over, and for anything else.
+// durationOf reads a duration, a number of seconds, a point in time, or a structure around
+// one of these. It returns zero for a wait that has passed, and for anything else.
 func durationOf(v reflect.Value, now time.Time) time.Duration {
 	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		return Bounded(d)
@@ -228,8 +230,7 @@ func durationOf(v reflect.Value, now time.Time) time.Duration {
 	return until(numberOf(v), now)
 }
 
-// overQuota reports whether the reasons that came with the status tell of a limit, as
-// Google's do.
+// overQuota reports whether the reasons next to the status name a limit, as Google's do.
 func (f *fields) overQuota(v reflect.Value) bool {
 	for list := range f.all(v, reasonNames) {
 		if list.Kind() != reflect.Slice || list.Type().Elem().Kind() != reflect.Struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// JSON is json.Marshal, but the panic of a MarshalJSON method, which is untrusted, becomes a
+// JSON is json.Marshal that turns the panic of an untrusted MarshalJSON method into a
 // [fault.PanicError].
 func JSON(v any) (raw json.RawMessage, err error) {
 	defer func() {

@@ -11,12 +11,12 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// FromText reads the text of a failure, for a client whose server could send nothing else:
-// servers that are written with mark3labs/mcp-go send the text of any error of a resource or a
-// prompt with the code of internal errors, without data. It reports false if the text neither
-// begins with the label of a kind nor ends with a reference, as that of an internal error does there.
+// FromText reads the text of a failure, for a client whose server could send nothing else: servers
+// that are written with mark3labs/mcp-go send the text of any error of a resource or a prompt with
+// the code of internal errors, without data. It reports false unless the text begins with the label
+// of a kind or ends with a reference, as the text of an internal error does.
 //
-// Read are the kind, the message, the suggestion, whether and when to call again, and the
+// It reads the kind, the message, the suggestion, whether and when to call again, and the
 // reference.
 func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	if e.Code != jsonrpc.CodeInternalError || len(e.Data) > 0 || len(e.Message) > maxReceived {
@@ -25,7 +25,7 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	label, text, ok := strings.Cut(e.Message, ": ")
 	kind := kindOf(label)
 	if !ok || kind == "" {
-		// One that stands in the words of somebody else has its label.
+		// A failure that is quoted in another text comes with its own label.
 		_, last, refers := cutLast(e.Message, "\nReference: ")
 		if last, _, _ = strings.Cut(last, " ("); !refers || last == "" || strings.ContainsAny(last, " \n") || strings.Contains(e.Message, fault.KindInternal.Label()+": ") {
 			return nil, false
@@ -53,7 +53,7 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 				public = public.WithRetry(retry)
 			}
 		case "Reference":
-			reference, _, _ := strings.Cut(said, " ") // what it is for may stand behind it
+			reference, _, _ := strings.Cut(said, " ") // what the reference is for may follow it
 			d := public.Data()
 			d.ReferenceID = reference
 			public = fault.FromData(d)
@@ -69,8 +69,8 @@ func cutLast(text, sep string) (before, after string, found bool) {
 	return text, "", false
 }
 
-// ours reports whether a text begins with one of the lines that follow the message. Those of
-// others are quoted.
+// ours reports whether a text begins with one of the lines that follow the message. Foreign lines
+// are quoted, so they do not.
 func ours(text string) bool {
 	for _, label := range []string{"Suggestion: ", "Details: ", "Retry: ", "Next: ", "Try: ", "Reference: "} {
 		if strings.HasPrefix(text, label) {
@@ -80,7 +80,7 @@ func ours(text string) bool {
 	return false
 }
 
-// maxReceived bounds the text that is read. Those of mcpchain are shorter.
+// maxReceived bounds the text that is read. Texts of mcpchain are shorter.
 const maxReceived = 64 << 10
 
 // kindOf returns the kind with a label, "" if there is none.
@@ -93,7 +93,7 @@ func kindOf(label string) fault.Kind {
 	return ""
 }
 
-// sentence takes away the full stop that a text gets when it is written.
+// sentence removes the full stop that is added when a text is written.
 func sentence(text string) string {
 	if strings.HasSuffix(text, "..") || words.Quotes(text) {
 		return text
@@ -101,8 +101,8 @@ func sentence(text string) string {
 	return strings.TrimSuffix(text, ".")
 }
 
-// retryOf reads what a text says about another try. It reports false for a wait that it
-// cannot read: it is not zero.
+// retryOf reads what a text says about another try. It reports false for a wait that it cannot
+// read, because that is not zero.
 func retryOf(text string) (fault.Retry, bool) {
 	said, ok := strings.CutPrefix(text, "yes")
 	if !ok {

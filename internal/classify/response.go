@@ -16,8 +16,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A ResponseError is the answer of an HTTP service that did not do what it was asked
-// for. [FromResponse] makes one.
+// A ResponseError is the answer of an HTTP service that did not do what was asked. [FromResponse]
+// makes one.
 type ResponseError struct {
 	request string // the method and the host
 	said    clue
@@ -27,8 +27,7 @@ type ResponseError struct {
 
 const (
 	maxBody = 64 << 10
-	// bodyTime is how long the rest of an answer is waited for that is known to be a
-	// failure.
+	// bodyTime is how long to wait for the rest of an answer that is known to be a failure.
 	bodyTime = 2 * time.Second
 )
 
@@ -51,8 +50,8 @@ func FromResponse(resp *http.Response) error {
 	return e
 }
 
-// readBody reads what there is of a body, and closes it. A body that does not come
-// to its end is closed in the middle of it, which net/http allows.
+// readBody reads as much of a body as arrives in time, and closes it. It closes a body that does
+// not end while it is being read, which net/http allows.
 func readBody(body io.ReadCloser) (read []byte) {
 	if body == nil {
 		return nil
@@ -60,7 +59,7 @@ func readBody(body io.ReadCloser) (read []byte) {
 	closing := time.AfterFunc(bodyTime, func() { shut(body) })
 	defer shut(body)
 	defer closing.Stop()
-	safe.Call(func() { read, _ = io.ReadAll(io.LimitReader(body, maxBody)) }, nil) // what came before an error is what there is
+	safe.Call(func() { read, _ = io.ReadAll(io.LimitReader(body, maxBody)) }, nil) // what came before an error is kept
 	return read
 }
 
@@ -78,8 +77,8 @@ func (e *ResponseError) Error() string {
 // StatusCode returns the HTTP status.
 func (e *ResponseError) StatusCode() int { return e.status }
 
-// RetryAfter returns how long the service asked to wait, by Retry-After or the
-// headers of a rate limit; zero when it did not say, or when waiting does not help.
+// RetryAfter returns how long the service asked to wait, by Retry-After or the headers of a rate
+// limit. It is zero if the service did not say, or if waiting does not help.
 func (e *ResponseError) RetryAfter() time.Duration {
 	if retry, _, _ := e.said.second(); retry != fault.RetryYes {
 		return 0
@@ -87,21 +86,21 @@ func (e *ResponseError) RetryAfter() time.Duration {
 	return e.said.after
 }
 
-// Body returns a copy of what the service wrote, 64 KiB at most. It is private: log
-// it, or read from it what you know, but pass nothing of it on as it is.
+// Body returns a copy of what the service wrote, 64 KiB at most. It is private: log it, or read
+// from it what you know, but do not pass it on unchanged.
 func (e *ResponseError) Body() []byte { return slices.Clone(e.body) }
 
-// maxWords bounds what is shown of a service's own words.
+// maxWords bounds how much of a service's own text is shown.
 const maxWords = 500
 
-// Upstream returns what a service said itself when it refused a request with a status of
-// 4xx: its words, which are private unless somebody asked for them, the host that it
-// answered from, and the type of the error that has them. Each may be "".
+// Upstream returns what a service wrote when it refused a request with a status of 4xx: its text,
+// which is private unless an option shows it, the host that answered, and the type of the error
+// that has the text. Each may be "".
 func (f *Finding) Upstream() (words, host, typ string) {
 	if f.teller == nil || f.Says.Status >= http.StatusInternalServerError {
 		return "", "", ""
 	}
-	safe.Call(func() { // whose methods are untrusted
+	safe.Call(func() { // its methods are untrusted
 		typ = reflect.TypeOf(f.teller).String()
 		if resp := responseOf(f.teller); resp != nil && resp.Request != nil && resp.Request.URL != nil { //nolint:bodyclose // its owner closes it
 			host = resp.Request.URL.Host
@@ -117,9 +116,10 @@ func (f *Finding) Upstream() (words, host, typ string) {
 	return words, host, typ
 }
 
-// ownWords returns what a service or a driver said, as the error of its client has it, "" where it keeps nothing apart.
+// ownWords returns the text of a service or a driver, as its client's error holds it. It is "" if
+// the error does not keep that text separately.
 func ownWords(err error) (words string) {
-	safe.Call(func() { // whose methods are untrusted
+	safe.Call(func() { // its methods are untrusted
 		switch e := err.(type) {
 		case *ResponseError:
 			words = wordsOf(e.body)
@@ -139,8 +139,8 @@ func ownWords(err error) (words string) {
 	return words
 }
 
-// Spoken returns what the driver or the service said that the error came from, and the code that it gave: "HTTP 403",
-// "SQLSTATE 42703". Both are private, and may be "".
+// Spoken returns the text of the driver or the service that the error came from, and the code that
+// it gave: "HTTP 403", "SQLSTATE 42703". Both are private, and may be "".
 func (f *Finding) Spoken() (words, code string) {
 	if f.teller != nil {
 		words = strings.TrimSpace(ownWords(f.teller))
@@ -165,7 +165,7 @@ func (f *Finding) Spoken() (words, code string) {
 	return words, code
 }
 
-// messageNames are the fields, and the members of a JSON text, that hold a service's words.
+// messageNames are the fields, and the members of a JSON text, that hold a service's text.
 var messageNames = []string{"Message", "ErrorMessage", "Msg", "Detail", "Description", "ErrorDescription", "Reason", "Error", "Body", "ResponseBody", "RawBody"}
 
 func fieldWords(v reflect.Value) string {
@@ -181,8 +181,8 @@ func fieldWords(v reflect.Value) string {
 	return ""
 }
 
-// wordsOf returns the sentence in what a service wrote: of a JSON object the member that
-// has it, of a page of HTML nothing.
+// wordsOf returns the sentence in what a service wrote: in a JSON object the member that has it, in
+// a page of HTML nothing.
 func wordsOf(body []byte) string {
 	var object map[string]any
 	if json.Unmarshal(body, &object) != nil {
@@ -217,7 +217,7 @@ func wordsOf(body []byte) string {
 	return ""
 }
 
-// responseOf returns the answer that an error holds in a method or a field, or nil.
+// responseOf returns the HTTP answer that an error holds in a method or a field, or nil.
 func responseOf(err error) *http.Response {
 	if e, ok := err.(interface{ Response() *http.Response }); ok {
 		return e.Response()
@@ -228,7 +228,7 @@ func responseOf(err error) *http.Response {
 	return nil
 }
 
-// requiredBy returns which permission a service said it needs: the scopes of RFC 6750 and
+// requiredBy returns the permission that a service named as missing: the scopes of RFC 6750 and
 // those of GitHub.
 func requiredBy(err error) (required string) {
 	var resp *http.Response
@@ -248,5 +248,5 @@ func requiredBy(err error) (required string) {
 	return required
 }
 
-// allowedInScopes are the characters that names of permissions are made of.
+// allowedInScopes are the characters that names of permissions consist of.
 const allowedInScopes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/,;= "

@@ -6,11 +6,11 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// A Source says from where something is known about a second try or about an effect. Those
-// from which the least follows come first.
+// A Source names where a statement about a second try or about an effect comes from. The weakest
+// sources come first.
 type Source uint8
 
-// The sources. From the first four follows what became of the step that failed, and nothing about
+// The sources. The first four prove only what became of the step that failed, and nothing about
 // the call: see [Source.Derived].
 const (
 	Nobody   Source = iota
@@ -22,17 +22,18 @@ const (
 	ByRule          // a rule of the program
 	ByFault         // the fault itself: its handler said so
 
-	Annotated // the tool says what it is
+	Annotated // the annotations of the tool
 	Proven    // the call was refused before its handler ran
-	Witnessed // it was seen how what the call had begun ended
-	Cut       // the call was begun and cut: by a limit of ours, or by its caller
+	Witnessed // it was seen how the steps of the call ended
+	Cut       // the call began and was cut: by a limit of ours, or by its caller
 	Counted   // the same call failed several times
 )
 
-// Derived reports whether nobody said it: it is what our tables make of an error.
+// Derived reports whether our tables derived the statement from an error, so that nobody made it
+// on purpose.
 func (s Source) Derived() bool { return s < ByChoice }
 
-// Says is what an error says about itself and about a second try, beside its words.
+// Says is what an error says about itself and about a second try, beside its text.
 type Says struct {
 	Kind   fault.Kind
 	Party  fault.Party

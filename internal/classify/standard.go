@@ -21,13 +21,13 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// standard tells what one error of the standard library says by its type, without looking
-// at what it wraps. An effect is given only where it is certain.
+// standard returns the clue that the type of a standard library's error gives, without
+// looking at what it wraps. It names an effect only if that is certain.
 func (w *walker) standard(err error) clue {
 	switch {
-	case err == io.ErrUnexpectedEOF && !w.network: // of an answer, most often; a file or a text ends so, too
+	case err == io.ErrUnexpectedEOF && !w.network: // most often an answer that was cut; a file or a text ends so, too
 		return endedEarly
-	case err == io.ErrUnexpectedEOF, err == io.EOF && w.network: // else io.EOF is the end of a file or of a text, as likely
+	case err == io.ErrUnexpectedEOF, err == io.EOF && w.network: // outside of a connection io.EOF may as well be the end of a file or of a text
 		return disconnected
 	case err == net.ErrClosed:
 		return cut
@@ -58,10 +58,10 @@ func (w *walker) standard(err error) clue {
 	case *tls.CertificateVerificationError, *tls.ECHRejectionError,
 		x509.CertificateInvalidError, x509.HostnameError, x509.UnknownAuthorityError, x509.SystemRootsError:
 		c = insecure
-	case textproto.ProtocolError: // an answer that is none
+	case textproto.ProtocolError: // an answer that is not HTTP
 		c = badAnswer
 	case *json.SyntaxError, *json.UnmarshalTypeError:
-		if w.network { // the answer of a service, and no text of the caller's or of the server's own
+		if w.network { // a service's answer, not a text of the caller or of the server
 			c = badAnswer
 		}
 	}
@@ -80,8 +80,8 @@ func (w *walker) standard(err error) clue {
 
 var badAnswer = clue{kind: fault.KindServerError, effect: fault.EffectUnknown}
 
-// ofPath tells what a path that is missing, forbidden or no good means. It is the
-// caller's only where the caller named it: any other is a file of the server's own.
+// ofPath returns the clue of a path that is missing, forbidden or invalid. The caller is
+// to blame only if it named the path: any other is a file of the server's own.
 func (w *walker) ofPath(op, path string, err error) clue {
 	kind, format := meaningOf(err)
 	if kind == "" {
@@ -105,16 +105,16 @@ func (w *walker) ofPath(op, path string, err error) clue {
 	return c
 }
 
-// maxName bounds a path that is shown back.
+// maxName bounds a path that is shown to the caller.
 const maxName = 200
 
-// pathErrors are what the error of a path that the caller named means.
+// pathErrors are the meanings of errors about a path that the caller named.
 var pathErrors = []struct {
 	is     error
 	kind   fault.Kind
 	format string
 }{
-	{syscall.ENOTEMPTY, fault.KindConflict, "the directory %s is not empty"}, // which is fs.ErrExist too
+	{syscall.ENOTEMPTY, fault.KindConflict, "the directory %s is not empty"}, // it matches fs.ErrExist too
 	{fs.ErrNotExist, fault.KindNotFound, "%s does not exist"},
 	{fs.ErrExist, fault.KindAlreadyExists, "%s exists already"},
 	{fs.ErrPermission, fault.KindPermissionDenied, "access to %s is not permitted"},
@@ -124,25 +124,25 @@ var pathErrors = []struct {
 	{syscall.EINVAL, fault.KindClientError, "%s is not a path that can be used"},
 }
 
-// meaningOf returns what the error of a path means, and the sentence for it; "" for one
-// that does not come from the path.
+// meaningOf returns the kind and the sentence for the error of a path; "" for an error
+// that is not about the path.
 func meaningOf(err error) (kind fault.Kind, format string) {
 	for _, m := range pathErrors {
 		if safe.Is(err, m.is) {
 			return m.kind, m.format
 		}
 	}
-	if safe.Error(err) == "path escapes from parent" { // of os.Root
+	if safe.Error(err) == "path escapes from parent" { // the error of os.Root
 		return fault.KindClientError, "%s leads out of the directory that may be used"
 	}
 	return "", ""
 }
 
-// maxPath bounds the parts of a path that are looked for in a request.
+// maxPath bounds the parts of a path that are searched for in a request.
 const maxPath = 32
 
-// sent returns a path, or the end of it below a directory of the server's, that stands
-// in the request; "" for none.
+// sent returns the path, or its end below a directory of the server's, if the caller sent
+// it; "" if not.
 func (w *walker) sent(path string) string {
 	sent := w.fromCaller()
 	if sent == nil {
@@ -166,7 +166,7 @@ func ofOperation(e *net.OpError) clue {
 	switch e.Op {
 	case "dial", "listen", "proxyconnect", "socks connect":
 		c.effect = fault.EffectNone
-	case "remote error", "local error": // so crypto/tls tells an alert
+	case "remote error", "local error": // how crypto/tls reports an alert
 		return ofTLS(safe.Error(e.Err))
 	case "read", "readfrom", "write", "writeto", "sendfile", "splice", "close":
 		c.effect = fault.EffectUnknown
@@ -177,8 +177,7 @@ func ofOperation(e *net.OpError) clue {
 	return c
 }
 
-// errnos are those that say something without a path, which tells what a file is to the
-// caller.
+// errnos are the numbers with a meaning that does not depend on a path.
 var errnos = table[syscall.Errno]{
 	{&clue{kind: fault.KindConnectionFailed, effect: fault.EffectNone}, []syscall.Errno{syscall.ECONNREFUSED, syscall.ENOTCONN}},
 	{&cut, []syscall.Errno{syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}},

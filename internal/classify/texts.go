@@ -17,17 +17,17 @@ import (
 )
 
 var (
-	// absent is what was asked for and does not exist, as a driver or a store says it.
+	// absent is a driver's or a store's report that what was asked for does not exist.
 	absent = clue{kind: fault.KindNotFound, party: fault.PartyCaller, retry: fault.RetryNo, effect: fault.EffectNone}
 
-	// cut is a connection that ended on one of its sides.
+	// cut is a connection that one of its sides ended.
 	cut = clue{kind: fault.KindConnectionFailed, effect: fault.EffectUnknown}
 
-	// insecure is a handshake that failed: nothing had been sent by then, and it fails
-	// again until somebody changes a certificate or a setting.
+	// insecure is a handshake that failed: nothing had been sent, and it fails again until a
+	// certificate or a setting changes.
 	insecure = refused(fault.KindConnectionFailed, reasonTLS)
 
-	// busy is what the SDK means when it refuses a call before the handler has it.
+	// busy is the SDK's refusal of a call before its handler runs.
 	busy = clue{
 		kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes, effect: fault.EffectNone,
 		public: fault.New(fault.KindServiceUnavailable, "the server is busy now").
@@ -35,26 +35,25 @@ var (
 	}
 )
 
-// cutByShutdown is what became of a call that the end of its server cut.
+// cutByShutdown is the clue of a call that the server's shutdown cut.
 var cutByShutdown = clue{
 	kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes, by: Cut, after: time.Second, effect: fault.EffectUnknown, proof: Cut,
 	public: fault.New(fault.KindServiceUnavailable, "this server was replaced before the call had finished"),
 }
 
-// incapable is what a call means that needs more than its client can do.
+// incapable is the clue of a call that needs a capability which its client lacks.
 func incapable(what string) *clue {
 	public := fault.New(fault.KindPreconditionFailed, "this call needs "+what+", which the client of this session does not support").
 		Suggest("Tell the user, or call something that does not ask back.")
 	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: fault.RetryNo, reason: reasonClient, effect: fault.EffectNone, public: public}
 }
 
-// sentinels are the errors that have nothing but a text, of the standard library and
-// of libraries that are not imported for it. The whole text must be equal.
+// sentinels are errors that only their text identifies, of the standard library and of libraries
+// that are not imported for it. The whole text must be equal.
 var sentinels = table[string]{
 	{&stopped, []string{context.Canceled.Error()}},
-	// A driver is to return ErrBadConn only where the database has done nothing, but lib/pq
-	// returns it when the answer to a statement does not come, too:
-	// https://github.com/lib/pq/issues/939.
+	// A driver should return ErrBadConn only if the database has done nothing, but lib/pq also
+	// returns it when the answer to a statement does not come: https://github.com/lib/pq/issues/939.
 	{&cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error()}},
 	{&clue{kind: fault.KindNotFound}, []string{sql.ErrNoRows.Error()}},
 	{&clue{kind: fault.KindConnectionFailed}, []string{sql.ErrConnDone.Error()}},
@@ -99,7 +98,7 @@ var sentinels = table[string]{
 	{&noCredentials, []string{
 		"nats: Authorization Violation", "nats: authorization violation", "authentication required", "authorization failed",
 	}},
-	// What go-sdk v1.8 says itself.
+	// Texts of go-sdk v1.8.
 	{&busy, []string{"the server is busy, retry later"}},
 	{incapable("elicitation"), []string{"client does not support elicitation"}},
 	{incapable("elicitation with a form"), []string{`client does not support "form" elicitation`}},
@@ -108,7 +107,7 @@ var sentinels = table[string]{
 	{incapable("sampling with tools"), []string{"client does not support CreateMessageWithTools"}},
 }
 
-// ofText returns what an error means that has nothing but a text.
+// ofText returns the meaning of an error that has only a text.
 func ofText(err error) clue {
 	text := err.Error()
 	switch c := sentinels.of(text); {
@@ -123,11 +122,11 @@ func ofText(err error) clue {
 	}
 }
 
-// maxText bounds what is looked at of a text in which a status may stand.
+// maxText bounds how much of a text is searched for a status.
 const maxText = 4096
 
-// ofWholeText is for the errors of libraries that keep nothing but a text: they are asked
-// last, where nothing else is there.
+// ofWholeText is for the errors of libraries that keep only a text. It is tried last, if nothing
+// else is known.
 func ofWholeText(text string) clue {
 	text = text[:min(len(text), maxText)]
 	switch status := statusIn(text); {
@@ -144,15 +143,15 @@ func ofWholeText(text string) clue {
 	}
 }
 
-// marksOfStatus are the words before a status in the texts of libraries: go-jira, GraphQL
+// marksOfStatus are the words in front of a status in the texts of libraries: go-jira, GraphQL
 // clients, ClickHouse over HTTP, Prometheus.
 var marksOfStatus = []string{
 	"tatus code: ", "tatus code ", "statusCode: ", "[HTTP ", "(HTTP ", "http status: ", "client error: ", "server error: ", "StatusCode: ", "error code: ",
 }
 
-// statusIn finds a status behind one of the words that announce it, or with its name, such
-// as "404 Not Found", or by the name alone at the end, as go-sdk v1.8 has it:
-// `sending "tools/call": Too Many Requests`.
+// statusIn finds a status after one of the words that announce it, or with its name, such as "404
+// Not Found". It also finds the name alone at the end, as in go-sdk v1.8: `sending "tools/call":
+// Too Many Requests`.
 func statusIn(text string) int {
 	named := 0
 	for i := range text {
@@ -183,22 +182,22 @@ func statusIn(text string) int {
 	return 0
 }
 
-// standsAlone reports whether what stands between before and after is told as an answer: in prose, such as
-// "409 Conflict markers", a status is anybody's word.
+// standsAlone reports whether the texts before and after a status show that it is an answer. In
+// prose, such as "409 Conflict markers", it need not be one.
 func standsAlone(before, after string) bool {
 	begins := before == "" || slices.ContainsFunc(leads, func(lead string) bool { return strings.HasSuffix(before, lead) })
 	return begins && (after == "" || strings.IndexByte(":;,.)]\"'\n", after[0]) >= 0 || strings.HasPrefix(after, " [") || strings.HasPrefix(after, " ("))
 }
 
-// leads are what stands before a status with its name in the texts of libraries.
+// leads are the texts in front of a status with its name in libraries.
 var leads = []string{": ", "(", "[", "\"", "'", "\n", "answered ", "returned ", "status ", "response ", "got ", "received ", "with "}
 
-// transports are the words with which the transports of go-sdk v1.8 tell a failure.
+// transports are the texts in which the transports of go-sdk v1.8 report a failure.
 var transports = []string{`sending "`, "failed to connect: ", "SSE request failed"}
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// threeDigits returns the status that a text begins with, or zero.
+// threeDigits returns the status at the beginning of a text, or zero.
 func threeDigits(text string) int {
 	if len(text) < 3 || text[0] != '4' && text[0] != '5' || len(text) > 3 && isDigit(text[3]) {
 		return 0
@@ -207,14 +206,14 @@ func threeDigits(text string) int {
 	return n
 }
 
-// bySDKText knows the failures of typed tools that go-sdk v1.8 tells by their text alone.
+// bySDKText recognises the failures of typed tools that go-sdk v1.8 reports only by their text.
 func bySDKText(text string) Finding {
 	switch {
-	// The rest of the text is the validator's and echoes the argument.
+	// The rest of the text comes from the validator and repeats the argument.
 	case strings.HasPrefix(text, `validating "arguments": `):
 		return Finding{Origin: Classified, Fault: fault.Generic(fault.KindValidation), Refused: true, Chosen: true}
-	// A typed output that JSON cannot hold or that breaks its schema: the server's
-	// fault, whatever stands in the chain.
+	// A typed output that JSON cannot hold or that breaks its schema: the server is to blame,
+	// whatever the error wraps.
 	case strings.HasPrefix(text, "marshaling output: "), strings.HasPrefix(text, "validating tool output: "):
 		return Finding{Origin: Bug, Fault: fault.Generic(fault.KindInternal)}
 	default:
@@ -222,17 +221,17 @@ func bySDKText(text string) Finding {
 	}
 }
 
-// SDKChecks are the texts with which go-sdk v1.8 wraps a protocol error of its
-// own. They are kept whole; of any other wrapped protocol error only the
-// protocol error itself is sent, because nobody knows what is in the wrapping.
+// SDKChecks are the texts with which go-sdk v1.8 wraps a protocol error of its own. They are kept
+// whole. Of any other wrapped protocol error only the protocol error itself is sent, because the
+// text around it may be private.
 var SDKChecks = map[string]bool{
 	"invalid params: missing required 'ref' field":           true,
 	"invalid params: missing required 'argument.name' field": true,
 	"invalid params: missing required 'notifications' field": true,
 }
 
-// ofTLS tells a handshake that failed from a connection that broke later, by the
-// text of crypto/tls, which has no other mark for it.
+// ofTLS distinguishes a handshake that failed from a connection that broke later. Only the text of
+// crypto/tls shows the difference.
 func ofTLS(text string) clue {
 	text, _ = strings.CutPrefix(text, "tls: ")
 	if slices.ContainsFunc(handshakes, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
@@ -241,8 +240,8 @@ func ofTLS(text string) clue {
 	return disconnected
 }
 
-// handshakes are how the texts of crypto/tls begin that speak of a handshake: errors of
-// this side, then alerts.
+// handshakes are the beginnings of the texts of crypto/tls about a handshake: errors of this side,
+// then alerts.
 var handshakes = []string{
 	"first record does not look like a TLS handshake", "failed to", "server ", "peer ", "no supported versions",
 	"handshake failure", "bad certificate", "unsupported certificate", "revoked certificate", "expired certificate",

@@ -16,23 +16,22 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A sort is what a type of error can be asked. It is found out once for a type,
-// because asking each error for each of some fifty methods and fields would cost more
-// than all the rest.
+// A sort holds what a type of error can be read for. It is made once for a type, because trying
+// some fifty methods and fields on each error would cost more than all the rest.
 type sort struct {
 	readers []reader // in the order of their weight
 	public  bool     // it has a method for what a caller may know
 	network bool     // io.EOF below it is the end of a connection
 }
 
-// A reader asks an error of one type what it says.
+// A reader reads the clue of an error of one type.
 type reader func(error) clue
 
-// sorts remembers by type. Without it each failure would look its types up by
-// reflection again, which takes microseconds. A program has a bounded number of types.
+// sorts caches by type. Without it each failure would examine its types by reflection again, which
+// takes microseconds. A program has a bounded number of types.
 var sorts sync.Map // reflect.Type to *sort
 
-// What the types are that only wrap, and say nothing themselves, or only have a text.
+// The sorts of types that only wrap and say nothing themselves, and of those that only have a text.
 var (
 	textType    = reflect.TypeOf(errors.New(""))
 	fmtTextType = reflect.TypeOf(fmt.Errorf("%d", 1))
@@ -58,12 +57,12 @@ func sortOf(t reflect.Type) *sort {
 	return known.(*sort) //nolint:forcetypeassert // nothing else is in there
 }
 
-// lookAt finds out what a type can be asked. No library is imported for it: types that
-// have neither a method nor a field of a usual name are known by their own names.
+// lookAt examines a type. No library is imported for it: types without a method or a field of a
+// usual name are recognised by their own names.
 func lookAt(t reflect.Type) *sort {
 	path, name := named(t).PkgPath(), named(t).Name()
 	if path == "github.com/mcpchain/mcpchain/retry" && name == "ResponseError" {
-		return wrapping // of the one of this package, which says it all
+		return wrapping // it wraps the ResponseError of this package, which holds everything
 	}
 	s := &sort{
 		public: has[PublicMessager](t) || has[PublicHinter](t) || has[PublicKinder](t),
@@ -92,7 +91,7 @@ func lookAt(t reflect.Type) *sort {
 	return s
 }
 
-// named returns the type that has the name.
+// named returns the type that has the name, without pointers.
 func named(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
@@ -100,8 +99,8 @@ func named(t reflect.Type) reflect.Type {
 	return t
 }
 
-// A family is a type of errors that is known by its name in a package with this in its path. It has
-// one of three: what it says by its presence, a table of numbers in fields, or a function.
+// A family is a type of errors that is recognised by its name and by the path of its package. It
+// has one of three: a clue by its presence, a table of numbers in fields, or a function.
 type family struct {
 	path, name string
 	says       *clue
@@ -121,9 +120,9 @@ func (f *family) reader() reader {
 	}
 }
 
-// families are asked for nothing else.
+// families are read in no other way.
 var families = []family{
-	// It holds the last error only, and one before may have been sent.
+	// It holds the last error only, and an earlier request may have been sent.
 	{path: "github.com/failsafe-go/failsafe-go/retrypolicy", name: "ExceededError", says: &clue{effect: fault.EffectUnknown}},
 	{path: "github.com/cenkalti/backoff", name: "PermanentError", says: &permanent},
 	{path: "github.com/avast/retry-go", name: "unrecoverableError", says: &permanent},
@@ -146,7 +145,7 @@ var families = []family{
 	{path: "sarama", name: "KError", numbers: &kafka},
 	{path: "rabbitmq/amqp091-go", name: "Error", numbers: &amqp, fields: []string{"Code"}},
 	{path: "mattn/go-sqlite3", name: "Error", read: func(err error) clue { return number(err, ofSQLite, "ExtendedCode", "Code") }},
-	{path: "nats-io/nats.go", name: "jsError", read: ofText}, // it may have no APIError, and then a text alone
+	{path: "nats-io/nats.go", name: "jsError", read: ofText}, // without an APIError it has only a text
 	{path: "nats-io/nats.go", name: "APIError", read: func(err error) clue {
 		if c := number(err, jetStream.of, "ErrorCode"); c != (clue{}) {
 			return c
@@ -155,14 +154,14 @@ var families = []family{
 	}},
 }
 
-// A convention is something that types of errors are known by.
+// A convention is a feature by which types of errors are recognised.
 type convention struct {
-	like any                       // a nil pointer to the type that they have, or to an interface with their methods
-	read reader                    // of an error like that
-	of   func(reflect.Type) reader // where it takes more to know them: it returns nil for any other type
+	like any                       // a nil pointer to their type, or to an interface with their methods
+	read reader                    // reads an error of such a type
+	of   func(reflect.Type) reader // if like is not enough: it returns nil for any other type
 }
 
-// reader returns the reader for a type that follows the convention, and nil for any other.
+// reader returns the reader for a type that follows the convention, nil for any other type.
 func (c *convention) reader(t reflect.Type) reader {
 	switch {
 	case c.of != nil:
@@ -174,7 +173,7 @@ func (c *convention) reader(t reflect.Type) reader {
 	}
 }
 
-// The methods by which types are known. They have names so that the table needs no code to be filled.
+// The methods by which types are recognised. They have names so that no code fills the table.
 type (
 	withEffect         interface{ Effect() fault.Effect }
 	withRetryable      interface{ Retryable() bool }
@@ -198,8 +197,8 @@ type (
 	withErrorCode      interface{ ErrorCode() string }
 )
 
-// conventions are in the order of their weight: what a type says on purpose comes before
-// what a status or a number of it means, and an answer with a header before a status alone.
+// conventions are in the order of their weight: a statement on purpose comes before the meaning of
+// a status or a number, and an answer with a header before a status alone.
 var conventions = []convention{
 	{like: (**ResponseError)(nil), read: func(err error) clue { return as[*ResponseError](err).said }},
 	{like: (*withEffect)(nil), read: func(err error) clue {
@@ -208,8 +207,8 @@ var conventions = []convention{
 	{like: (*withRetryable)(nil), read: func(err error) clue { return ofBool(as[withRetryable](err).Retryable()) }},
 	{like: (*withRetryableError)(nil), read: func(err error) clue { return ofBool(as[withRetryableError](err).RetryableError()) }},
 	{like: (*withRetryAfter)(nil), read: func(err error) clue { return ofWait(as[withRetryAfter](err).RetryAfter()) }},
-	// Only the half of it is believed: pgx v5.12 says so too of a query that was sent
-	// and whose connection broke before the answer.
+	// Only true is believed: pgx v5.12 returns false also for a query that was sent and whose
+	// connection broke before the answer.
 	{like: (*withSafeToRetry)(nil), read: func(err error) clue {
 		if as[withSafeToRetry](err).SafeToRetry() {
 			return clue{retry: fault.RetryYes, by: ByError}
@@ -235,7 +234,7 @@ var conventions = []convention{
 	{like: (*withErrorCode)(nil), read: func(err error) clue { return ofWord(as[withErrorCode](err).ErrorCode()) }},
 }
 
-// markers are the methods of containerd and moby, whose presence says it all.
+// markers are the methods of containerd and moby whose presence is a statement.
 var markers = []struct {
 	like any
 	says *clue
@@ -261,13 +260,13 @@ func isLike(t reflect.Type, like any) bool { return t.AssignableTo(reflect.TypeO
 // has reports whether t has the methods of the interface T.
 func has[T any](t reflect.Type) bool { return isLike(t, (*T)(nil)) }
 
-// as returns err as what its type was found to be.
+// as returns err as the type that it is known to have.
 func as[T any](err error) T {
 	e, _ := err.(T)
 	return e
 }
 
-// is reads what a type says by its presence.
+// is returns a reader for types whose presence is a statement.
 func is(says *clue) reader { return func(error) clue { return *says } }
 
 var permanent = clue{retry: fault.RetryNo, reason: reasonPermanent}
@@ -288,8 +287,8 @@ func ofWait(d time.Duration) clue {
 	return clue{retry: fault.RetryYes, by: ByError, after: Bounded(d)}
 }
 
-// number reads a number of a service's own: the first of the fields that has a meaning, or
-// without fields the error itself. What no number tells, an SQLSTATE may.
+// number reads a service's own number: the first of the fields that has a meaning, or without
+// fields the error itself. If no number has a meaning, an SQLSTATE may.
 func number(err error, of func(int64) clue, fields ...string) clue {
 	v := reflect.Indirect(reflect.ValueOf(err))
 	if len(fields) == 0 {
@@ -306,7 +305,7 @@ func number(err error, of func(int64) clue, fields ...string) clue {
 	return clue{}
 }
 
-// ofMarker reads the clients of Docker, which keep a marker in a field that is not exported.
+// ofMarker reads errors of Docker's clients, which keep a marker in an unexported field.
 func ofMarker(err error) clue {
 	of := reflect.Indirect(reflect.ValueOf(err)).FieldByName("errdef")
 	if !of.IsValid() || of.Kind() != reflect.Interface || of.IsNil() {
@@ -323,9 +322,9 @@ func ofMarker(err error) clue {
 	return clue{}
 }
 
-// getter returns the type of what a method returns that takes nothing and returns one
-// value, and a function that asks an error for it. The name of a method is to be a constant
-// where it is looked up, so that the linker may still drop others.
+// getter returns the result type of a method without parameters and with one result, and a function
+// that calls it. Callers look the method up by a constant name, so that the linker may still drop
+// others.
 func getter(m reflect.Method, ok bool) (reflect.Type, func(error) reflect.Value) {
 	if !ok || m.Type.NumIn() != 1 || m.Type.NumOut() != 1 {
 		return nil, nil
@@ -333,7 +332,7 @@ func getter(m reflect.Method, ok bool) (reflect.Type, func(error) reflect.Value)
 	return m.Type.Out(0), func(err error) reflect.Value { return m.Func.Call([]reflect.Value{reflect.ValueOf(err)})[0] }
 }
 
-// byCode is the convention of a method Code whose number has a meaning that its type tells.
+// byCode is the convention of a method Code whose result type shows what its number means.
 func byCode(t reflect.Type) reader {
 	out, code := getter(t.MethodByName("Code"))
 	if out == nil || out.Kind() < reflect.Int || out.Kind() > reflect.Uint64 {
@@ -353,7 +352,7 @@ func byCode(t reflect.Type) reader {
 	return func(err error) clue { return of(int64(numberOf(code(err)))) }
 }
 
-// byStatus is the convention of the methods GRPCStatus, and Status, whose result is that of
+// byStatus is the convention of the methods GRPCStatus and Status. The result of Status is that of
 // gRPC (Temporal), has fields (Kubernetes), or is a number.
 func byStatus(t reflect.Type) reader {
 	out, status := getter(t.MethodByName("GRPCStatus"))
@@ -379,12 +378,11 @@ func isGRPC(t reflect.Type) bool {
 	return ok && m.Type.NumOut() == 1 && m.Type.Out(0).Kind() == reflect.Uint32
 }
 
-// maxDetails bounds what is looked at of the details of a gRPC status, each of which
-// is decoded for it.
+// maxDetails bounds how many details of a gRPC status are decoded.
 const maxDetails = 16
 
-// ofGRPCStatus reads the status of a gRPC error. Its type belongs to gRPC, so it is
-// asked by the names of its methods.
+// ofGRPCStatus reads the status of a gRPC error. Its type belongs to gRPC, so its methods are
+// called by name.
 func ofGRPCStatus(status reflect.Value) clue {
 	if status.Kind() == reflect.Pointer && status.IsNil() {
 		return clue{}
@@ -393,11 +391,11 @@ func ofGRPCStatus(status reflect.Value) clue {
 	if m, ok := reflect.TypeAssert[interface{ Message() string }](status); ok {
 		switch text := m.Message(); {
 		case c.kind == fault.KindRateLimited && strings.Contains(text, "larger than max"):
-			// gRPC has one code for a limit of the service and for an answer that this side
-			// refused to read, of a call that was carried out: https://github.com/grpc/grpc/pull/10612.
+			// gRPC has one code for a limit of the service and for an answer that this side refused to
+			// read after the call was carried out: https://github.com/grpc/grpc/pull/10612.
 			return failed
 		case c.kind == fault.KindServiceUnavailable && strings.HasPrefix(text, "connection error: desc = \"transport: Error while dialing"):
-			return unreachable // it was not sent
+			return unreachable // the call was not sent
 		}
 	}
 	if d, ok := reflect.TypeAssert[interface{ Details() []any }](status); ok && c.retry == fault.RetryYes {
@@ -428,7 +426,7 @@ func retryDelay(detail any) time.Duration {
 // ofConnect reads an error of Connect.
 func ofConnect(err error) clue {
 	if safe.Find(err, func(err error) bool { _, ok := err.(*net.OpError); return ok }) {
-		return clue{} // the code is the client's own for a connection, which tells more itself
+		return clue{} // the client itself sets the code for a connection, whose error says more
 	}
 	c := grpcCodes.of(int64(numberOf(reflect.ValueOf(err).MethodByName("Code").Call(nil)[0])))
 	if e, ok := err.(interface{ Meta() http.Header }); ok && c.retry == fault.RetryYes {

@@ -11,13 +11,13 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// MaxAfter is the longest wait that is believed: a quota may be one of a month.
+// MaxAfter is the longest wait that is accepted: a quota may be one of a month.
 const MaxAfter = 30 * 24 * time.Hour
 
-// Bounded returns a wait that is believed: neither negative nor longer than 30 days.
+// Bounded returns a wait that is neither negative nor longer than 30 days.
 func Bounded(d time.Duration) time.Duration { return min(max(d, 0), MaxAfter) }
 
-// Seconds returns a number of seconds as a wait, zero for what is none.
+// Seconds returns a number of seconds as a wait, zero if it is none.
 func Seconds(s float64) time.Duration {
 	if !(s > 0) { // also NaN
 		return 0
@@ -25,34 +25,34 @@ func Seconds(s float64) time.Duration {
 	return Bounded(time.Duration(math.Ceil(min(s, MaxAfter.Seconds()) * float64(time.Second))))
 }
 
-// ofResponse returns what the status and the header of an answer say, and what else is
-// known of it: that a limit was reached, and how long to wait.
+// ofResponse returns the clue of an HTTP answer's status and header. limit and wait are
+// known from elsewhere: that a limit was reached, and how long to wait.
 func ofResponse(status int, h http.Header, limit bool, wait time.Duration) clue {
 	c := ofStatus(status)
 	switch {
 	case c.status == 0:
 		return c
-	case status == http.StatusForbidden && (limit || wait > 0 || remaining(h) == "0" || h.Get("Retry-After") != ""): // as GitHub has it
+	case status == http.StatusForbidden && (limit || wait > 0 || remaining(h) == "0" || h.Get("Retry-After") != ""): // GitHub answers so
 		c = limited
 		c.status = status
 	}
 	said := WaitOf(h, time.Now(), c.kind == fault.KindRateLimited)
 	c.after = cmp.Or(said, wait)
 	if status == http.StatusServiceUnavailable && said > 0 {
-		c.effect = fault.EffectNone // refused on purpose, and not by an intermediary that lost the answer
+		c.effect = fault.EffectNone // refused on purpose, not by an intermediary that lost the answer
 	}
 	return c
 }
 
-// remaining returns how many requests a header says are left, "" when it does not.
+// remaining returns how many requests a header says are left, "" if it does not say.
 func remaining(h http.Header) string {
 	return strings.TrimSpace(cmp.Or(h.Get("X-Ratelimit-Remaining"), h.Get("Ratelimit-Remaining")))
 }
 
 // waitHeaders give a wait: Retry-After (RFC 9110), its forms in milliseconds, RateLimit and
-// RateLimit-Reset (the IETF's drafts), and X-RateLimit-Reset. The first of them, asked in
-// number, ask for it. Services send the others with every answer, so they say nothing about
-// a limit that has requests left.
+// RateLimit-Reset (the IETF's drafts), and X-RateLimit-Reset. The first of them, as many as
+// the constant asking says, ask for a wait. Services send the others with every answer, so
+// they say nothing about a limit that has requests left.
 var waitHeaders = []string{
 	"Retry-After", "Retry-After-Ms", "X-Ms-Retry-After-Ms",
 	"Ratelimit", "Ratelimit-Reset", "X-Ratelimit-Reset-After", "X-Ratelimit-Reset",
@@ -60,9 +60,9 @@ var waitHeaders = []string{
 
 const asked = 3
 
-// WaitOf returns how long a header asks to wait, zero when it does not say or cannot
-// be understood. A point in time is taken by the clock of the server that gave it,
-// where the header has its date, and by now where it has none.
+// WaitOf returns how long a header asks to wait, zero if it does not say or cannot be read.
+// A point in time is compared with the clock of the server that gave it, if the header has a
+// date, and with now if not.
 func WaitOf(h http.Header, now time.Time, limited bool) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
@@ -78,7 +78,7 @@ func WaitOf(h http.Header, now time.Time, limited bool) time.Duration {
 		switch {
 		case strings.HasSuffix(key, "-Ms"):
 			wait = Seconds(n / 1000)
-		case !isNumber || key == "Ratelimit": // a number alone is how many requests there are
+		case !isNumber || key == "Ratelimit": // a number alone is how many requests are left
 			wait = untilText(text, now)
 		}
 		if wait > 0 {
@@ -91,14 +91,14 @@ func WaitOf(h http.Header, now time.Time, limited bool) time.Duration {
 // decimal reads a decimal number that is not negative.
 func decimal(text string) (float64, bool) {
 	if len(text) == 0 || len(text) > 32 || strings.Trim(text, "0123456789.") != "" {
-		return 0, false // no sign, exponent, hexadecimal number, infinity
+		return 0, false // accepts no sign, exponent, hexadecimal number or infinity
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil
 }
 
-// until reads seconds to wait, or from the year 2001 on a point in time, in seconds or in
-// milliseconds since 1970.
+// until reads seconds to wait. A number so large that it means a year from 2001 on is a
+// point in time, in seconds or in milliseconds since 1970.
 func until(n float64, now time.Time) time.Duration {
 	const sinceEpoch = 1e9
 	if n >= sinceEpoch*1000 {
@@ -110,13 +110,13 @@ func until(n float64, now time.Time) time.Duration {
 	return Seconds(n)
 }
 
-// maxValue bounds what is looked at of a header's value.
+// maxValue bounds how much of a header's value is read.
 const maxValue = 1024
 
 // untilText reads a point in time, or the longest wait of both forms that RateLimit has had:
 // "limit=10, remaining=0, reset=30", and one or more policies with the requests that remain
-// and the seconds until there are more: "burst";r=0;t=30, "day";r=120;t=40000. The policies
-// that are used up count, or else all.
+// and the seconds until there are more: "burst";r=0;t=30, "day";r=120;t=40000. If some
+// policies are used up only they count, else all do.
 func untilText(text string, now time.Time) time.Duration {
 	if len(text) > maxValue {
 		return 0

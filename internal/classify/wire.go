@@ -14,8 +14,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// FromMeta reads the machine form from a result's _meta: the value that a
-// server put there, or what arrived at a client.
+// FromMeta reads the machine form from a result's _meta: the Go value in a server, or
+// the decoded JSON in a client.
 func FromMeta(meta mcp.Meta) (*fault.Error, bool) {
 	switch v := meta[wire.ErrorKey].(type) {
 	case nil:
@@ -52,9 +52,9 @@ func FromWire(e *jsonrpc.Error) *fault.Error {
 	return fault.New(kind, e.Message)
 }
 
-// notFound reports whether a protocol error with the code of wrong parameters says
-// that a resource, a tool or a prompt does not exist, as the 2026-07-28
-// specification and go-sdk v1.8 do.
+// notFound reports whether a protocol error with the code of wrong parameters means
+// that a resource, a tool or a prompt does not exist, as in the 2026-07-28
+// specification and in go-sdk v1.8.
 func notFound(e *jsonrpc.Error) bool {
 	var data struct {
 		URI string `json:"uri"`
@@ -63,8 +63,8 @@ func notFound(e *jsonrpc.Error) bool {
 		json.Unmarshal(e.Data, &data) == nil && data.URI != ""
 }
 
-// ofWire returns what a protocol error means that another server answered. The codes of
-// HTTP that applications use mean what they mean there.
+// ofWire returns the meaning of a protocol error that another server answered. The
+// codes of HTTP that applications use mean the same there.
 func ofWire(e *jsonrpc.Error) clue {
 	if public, ok := FromJSON(e.Data); ok {
 		f := Finding{Fault: public}

@@ -1,12 +1,12 @@
-// Package exchange leads a call to what carries it: the POST that brought it, or the
+// Package exchange connects a call with its transport: the POST that brought it, or the
 // request over stdio.
 //
-// A middleware sees a call and its result, but not the answer on its way to the client,
-// and what stands around the SDK's server sees bytes, but no call. An [Exchange] is what
-// both know: package transport makes one for each POST and each request over stdio, and
-// puts its key into the header of the request, which is the only thing that the SDK
-// passes on in all kinds of server. The first middleware of ours that the call meets
-// [Take]s the Exchange, and the key with it.
+// A middleware sees a call and its result, but not the answer on its way to the client.
+// The transport around the SDK's server sees bytes, but no call. An [Exchange] connects
+// the two: package transport makes one for each POST and each request over stdio, and puts
+// its key into the header of the request, which is the only thing that the SDK passes on
+// in all kinds of server. The first mcpchain middleware that the call meets [Take]s the
+// Exchange and removes the key.
 package exchange
 
 import (
@@ -23,11 +23,12 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// Header is the name under which the key of an Exchange stands in a header.
+// Header is the name of the header that holds the key of an Exchange.
 const Header = "Mcpchain-Exchange"
 
-// An Exchange is one POST with all calls in it, or one request over stdio, from the moment
-// when it is read until its answer is on the wire. All methods may be called concurrently.
+// An Exchange is one POST with all its calls, or one request over stdio. It lasts from the
+// moment when it is read until its answer is on the wire. All methods may be called
+// concurrently.
 type Exchange struct {
 	key    string
 	front  *Front      // nil over stdio
@@ -46,29 +47,29 @@ type Waiter interface {
 	Written()
 }
 
-// open has the Exchanges that have not ended, by their keys.
+// open holds the Exchanges that have not ended, by their keys.
 var open = struct {
 	sync.Mutex
 	byKey map[string]*Exchange
 }{byKey: map[string]*Exchange{}}
 
-// New begins an Exchange. [Exchange.End] has to be called.
+// New begins an Exchange. Call [Exchange.End] when it ends.
 func New() *Exchange {
-	x := &Exchange{key: rand.Text()} // nobody can guess it, and so name another's Exchange
+	x := &Exchange{key: rand.Text()} // random, so that no client can name the Exchange of another one
 	open.Lock()
 	defer open.Unlock()
 	open.byKey[x.key] = x
 	return x
 }
 
-// Extra returns what leads from a request over stdio to its Exchange.
+// Extra returns the extra of a request over stdio that names its Exchange.
 func (x *Exchange) Extra() *mcp.RequestExtra {
 	return &mcp.RequestExtra{Header: http.Header{Header: {x.key}}}
 }
 
-// Take returns the Exchange that brought a request, and nil if package transport had no
-// part in it. It takes the key out of the request, so that no handler can pass it on: what
-// it returns for the same request later is nil.
+// Take returns the Exchange that brought a request, nil if package transport had no part
+// in it. It removes the key from the request, so that no handler can pass it on: a second
+// Take of the same request returns nil.
 func Take(req mcp.Request) *Exchange {
 	if safe.Nil(req) {
 		return nil
@@ -81,7 +82,7 @@ func Take(req mcp.Request) *Exchange {
 	x := open.byKey[extra.Header[Header][0]]
 	open.Unlock()
 	switch {
-	case x == nil: // nobody's, from a client
+	case x == nil: // a client made up the key, or the Exchange has ended
 		return nil
 	case x.header != nil:
 		extra.Header = x.header
@@ -92,7 +93,7 @@ func Take(req mcp.Request) *Exchange {
 	return x
 }
 
-// withoutExtra makes a request what it is over stdio otherwise.
+// withoutExtra removes the Extra of a request, because requests over stdio have none.
 func withoutExtra(req mcp.Request) {
 	if r, ok := req.(*mcp.CallToolRequest); ok {
 		r.Extra = nil
@@ -108,15 +109,15 @@ func withoutExtra(req mcp.Request) {
 // Front returns the HTTP handler that the Exchange belongs to, nil over stdio.
 func (x *Exchange) Front() *Front { return x.front }
 
-// Leave makes the client use another connection for what comes next, if the header of the
-// answer has not been written yet.
+// Leave makes the client use another connection for its next requests, if the header of
+// the answer has not been written yet.
 func (x *Exchange) Leave() { x.leave.Store(true) }
 
 // Leaves reports whether Leave was called.
 func (x *Exchange) Leaves() bool { return x.leave.Load() }
 
-// Await has w.Written called when the Exchange ends. It returns false, and does nothing,
-// if it has ended.
+// Await arranges that w.Written is called when the Exchange ends. If it has ended already,
+// Await does nothing and returns false.
 func (x *Exchange) Await(w Waiter) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -126,7 +127,7 @@ func (x *Exchange) Await(w Waiter) bool {
 	return !x.ended
 }
 
-// End says that all that there is of the answer is on the wire, or that it never will be.
+// End ends the Exchange: its answer is on the wire, or never will be.
 func (x *Exchange) End() {
 	open.Lock()
 	delete(open.byKey, x.key)
@@ -144,13 +145,12 @@ func (x *Exchange) End() {
 // beside them. All methods may be called concurrently. The zero value is ready for use.
 type Front struct {
 	mu      sync.Mutex
-	users   map[any]bool // whether it has left
+	users   map[any]bool // the value: whether the user has parted
 	streams map[*func()]struct{}
 	ended   bool
 }
 
-// New begins an Exchange that was brought by a POST with this header, and returns the
-// header that leads to it.
+// New begins an Exchange for a POST with this header, and returns the header with its key.
 func (f *Front) New(header http.Header) (*Exchange, http.Header) {
 	x := New()
 	x.front, x.header = f, Without(header)
@@ -162,7 +162,7 @@ func (f *Front) New(header http.Header) (*Exchange, http.Header) {
 	return x, with
 }
 
-// Without returns the header without a key that the client sent.
+// Without returns the header without an exchange key that the client sent.
 func Without(header http.Header) http.Header {
 	if header == nil {
 		return http.Header{}
@@ -174,7 +174,7 @@ func Without(header http.Header) http.Header {
 	return header
 }
 
-// Join makes the streams of f last until user has left, and all others who joined.
+// Join keeps the streams of f open until user and all others who joined have parted.
 func (f *Front) Join(user any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,8 +186,8 @@ func (f *Front) Join(user any) {
 	}
 }
 
-// Part says that no more comes to the clients of user. When all who joined have parted,
-// the streams end, and so does every one that is opened later.
+// Part notes that user sends nothing more to its clients. When all who joined have parted,
+// the streams end, and so does every stream that is opened later.
 func (f *Front) Part(user any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,8 +206,8 @@ func (f *Front) Part(user any) {
 	}
 }
 
-// Stream has end called, which must not block, when the streams of f have to end. The
-// returned function has to be called when the stream has ended.
+// Stream registers a stream of f. end is called when the stream has to end; it must not
+// block. Call the returned function when the stream has ended.
 func (f *Front) Stream(end func()) (ended func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,16 +16,16 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Safety says what a repetition of a call can do, whatever became of the first one. More follows from
-// a greater one.
+// Safety says what a repetition of a call can do, whatever became of the first one. A greater value
+// is safer.
 type Safety uint8
 
 // What a repetition of a call can do.
 const (
-	Unsaid     Safety = iota // nobody said: MCP's default is that it may destroy something
-	Writes                   // its annotations say that it destroys or adds something
+	Unsaid     Safety = iota // no annotation: MCP's default is that the tool may destroy something
+	Writes                   // the annotations say that it destroys or adds something
 	Keyed                    // a write under an idempotency key: it takes effect once
-	Idempotent               // it has no further effect
+	Idempotent               // a repetition has no further effect
 	Reads                    // it has no effect at all
 )
 
@@ -45,71 +45,71 @@ func SafetyOf(a *mcp.ToolAnnotations) Safety {
 	}
 }
 
-// Known is what is known of a failure when it is decided whether its call may be made again.
+// Known holds the facts about a failure that decide whether its call may be made again.
 type Known struct {
 	classify.Finding
 
-	Shown bool       // the reader gets the error's own words, which nobody meant for it
-	Rule  fault.Hint // what a rule of the program says about a second try,
-	Ruled bool       // if one knows the error
+	Shown bool       // the reader gets the error's own text, which was not written for it
+	Rule  fault.Hint // what a rule of the program says about a second try; set if Ruled
+	Ruled bool       // a rule matches the error
 	Ended error      // how the caller's context had ended when the failure was found
 
-	// Hint, if it is not nil, is what was found out already about whether a second try can succeed:
-	// neither the fault nor a rule nor the error is asked for it.
+	// Hint, if it is not nil, is already decided: neither the fault nor a rule nor the error is
+	// asked about a second try.
 	Hint *fault.Hint
 }
 
-// Situation is what stands around a failure. In the zero Situation nobody said what the tool does, and
-// nothing is counted. Its functions are called at most once, and only where their answer matters.
+// Situation holds the facts around a failure. The zero Situation knows nothing about the tool and
+// counts nothing. Its functions are called at most once, and only if their answer matters.
 type Situation struct {
 	// Safety says what a repetition can do. Nil means Unsaid.
 	Safety func() Safety
 
-	// Costly says that Safety is not to be asked where only the word hangs on it that nothing was changed.
+	// Costly means that Safety is not called only to decide whether "nothing was changed" is worth
+	// saying.
 	Costly bool
 
-	// Counted counts the failure, which would be advised on so, and returns what was counted. Nil means
-	// that nothing is.
+	// Counted counts the failure and returns the counts. advice is what the caller would read
+	// without them. Nil means that failures are not counted.
 	Counted func(advice fault.Retry) Counts
 
-	// Cut says that the call was begun and cut by us, and Running that its handler is still at work.
+	// Cut means that the call began and we cut it. Running means that its handler is still at work.
 	Cut, Running bool
 
 	// Witness is what was seen of the effect of the call.
 	Witness Witness
 }
 
-// As is the Situation of a call of which it is known what a repetition can do.
+// As is the Situation of a call whose Safety is known.
 func As(s Safety) Situation { return Situation{Safety: func() Safety { return s }} }
 
-// Counts are what was counted of a call that fails again and again.
+// Counts are the counts of a call that fails repeatedly.
 type Counts struct {
 	Same     int  // the failures in a row with the same error, if they are too many
 	Attempts int  // how often the call was made
 	Limit    int  // how often it may be made
 	Streak   int  // the failures in a row of the tool, if they are too many
-	Steps    bool // the failure comes with next steps
+	Steps    bool // the failure has next steps
 }
 
-// Answer says whether a call may be made again. Each word of it has a source.
+// Answer says whether a call may be made again, and names the source of each part.
 type Answer struct {
 	Retry fault.Retry     // what the caller reads, unless By is Nobody
-	By    classify.Source // how it is known whether to call again; Nobody: nothing is said, in no form
-	Proof classify.Source // how the effect of Retry is known; Nobody where it has none, or is unknown because nobody said anything
+	By    classify.Source // the source of ShouldRetry; Nobody: the caller reads nothing about calling again
+	Proof classify.Source // the source of Retry.Effect; Nobody if that is empty, or unknown because nothing names an effect
 
-	// Step is what the caller reads of the step that failed, where the error tells no more than that: one
-	// or more sentences without the last full stop, "" for none.
+	// Step is what the caller reads about the step that failed, if the error proves nothing about
+	// the whole call: one or more sentences without the last full stop, "" for none.
 	Step string
 
-	// Effect is what became of the call, also where Retry leaves out what goes without saying; "" where
-	// nobody knows.
+	// Effect is the effect of the call, even if Retry omits it as obvious. It is "" if unknown.
 	Effect fault.Effect
 
 	Hint fault.Hint // whether a second try can succeed at all, whatever a repetition does
-	Loop bool       // the caller goes on and on
+	Loop bool       // the caller repeats the call although it keeps failing
 }
 
-// Said returns what the caller reads about calling again, nil for nothing.
+// Said returns what the caller reads about calling again, nil if that is nothing.
 func (a *Answer) Said() *fault.Retry {
 	if a.By == classify.Nobody {
 		return nil
@@ -117,7 +117,7 @@ func (a *Answer) Said() *fault.Retry {
 	return &a.Retry
 }
 
-// What is said of a call whose repetition does no harm, and of one that was cut.
+// The reasons for a call whose repetition does no harm, and for one that was cut.
 const (
 	mayStillChange = "It may still take effect"
 	doesNoHarm     = "A repetition does no harm"
@@ -126,7 +126,7 @@ const (
 	limitOfCaller  = "Your time limit for this call was over"
 )
 
-// What is said of the step that failed, and of a call of which the reader learns nothing else.
+// The sentences about the step that failed, and about a call of which nothing else is shown.
 const (
 	stepChangedNothing = "The step that failed changed nothing"
 	stepRefused        = "The step that failed changed nothing, and will fail again unless something changes"
@@ -134,17 +134,18 @@ const (
 	callUnknown        = "It is not known whether this call took effect"
 )
 
-// Again decides whether a call that failed may be made again, and says how that is known. It is the one
-// place that decides it.
+// Again decides whether a failed call may be made again, and names the source of the decision. No
+// other function decides it.
 //
-// What our tables make of an error is true of the step that failed. The handler may have done something
-// before that step, so nothing about the call follows from it alone: an answer needs somebody who said it
-// (a fault, a rule, a method of the error, a kind that was chosen), or what the tool is annotated as.
+// What our tables derive from an error is true of the step that failed. The handler may have done
+// something before that step, so nothing about the call follows from it alone. An answer about the
+// call needs a statement (a fault, a rule, a method of the error, a kind that was chosen) or the
+// annotations of the tool.
 func Again(k *Known, at Situation) Answer {
 	kind := k.Fault.Kind()
 	row := kinds.Of(string(kind))
 	own, said := k.Fault.Retry()
-	declined := kind == fault.KindCancelled && k.Origin == classify.Worded // somebody said no
+	declined := kind == fault.KindCancelled && k.Origin == classify.Worded // a person or a service declined
 
 	can := k.can(kind, row)
 	derived := can.by.Derived()
@@ -153,7 +154,7 @@ func Again(k *Known, at Situation) Answer {
 	a := Answer{Hint: can.Hint, By: can.by}
 	r := fault.Retry{ShouldRetry: can.Retry == fault.RetryYes, Reason: can.Reason}
 	if derived || declined && !said {
-		r.Reason = "" // that of the step, or that the caller has gone
+		r.Reason = "" // it describes the step, or a caller that has gone
 	}
 	effect, proof = at.outweigh(&r, own, can.by, r.ShouldRetry || derived && k.unexpected(), effect, proof)
 	once := false
@@ -165,10 +166,10 @@ func Again(k *Known, at Situation) Answer {
 			a.By = proof
 		}
 		begun := !said && (derived || mayHaveBegun(row))
-		if own.Effect == effect || (begun || r.ShouldRetry && proof == classify.Witnessed) && (at.Costly || at.safety() != Reads) { // else it goes without saying
+		if own.Effect == effect || (begun || r.ShouldRetry && proof == classify.Witnessed) && (at.Costly || at.safety() != Reads) { // else it is obvious
 			r.Effect = effect
 		}
-	case !derived && !r.ShouldRetry && effect == "", said && effect == "" && (step != fault.EffectUnknown || proof == classify.ByRule): // whatever a repetition does
+	case !derived && !r.ShouldRetry && effect == "", said && effect == "" && (step != fault.EffectUnknown || proof == classify.ByRule): // the answer holds whatever a repetition does
 	default:
 		switch safety := at.safety(); {
 		case safety == Keyed && r.ShouldRetry:
@@ -203,7 +204,7 @@ func Again(k *Known, at Situation) Answer {
 	return a.said(k, can, r, proof)
 }
 
-// said puts into the answer what the caller reads, where it has a source.
+// said fills in what the caller reads, if the answer has a source.
 func (a Answer) said(k *Known, can word, r fault.Retry, proof classify.Source) Answer {
 	if a.By == classify.Nobody {
 		return a
@@ -211,21 +212,21 @@ func (a Answer) said(k *Known, can word, r fault.Retry, proof classify.Source) A
 	if a.Retry = r; r.Effect != "" {
 		a.Proof = proof
 	}
-	if can.by == classify.ByChoice && a.By == can.by && (k.Origin == classify.Explained || k.Refused) { // the handler was not called
+	if can.by == classify.ByChoice && a.By == can.by && (k.Origin == classify.Explained || k.Refused) { // the handler did not run
 		a.By = classify.Proven
 	}
 	return a
 }
 
-// write is what is said of a call that may have taken effect, and may take effect a second time. It returns
-// how that is known.
+// write decides about a call that may have taken effect, and may take effect a second time. It
+// returns the source of the effect.
 func (a *Answer) write(k *Known, can word, step fault.Effect, proof classify.Source, annotated bool, r *fault.Retry) classify.Source {
 	_, said := k.Fault.Retry()
 	switch derived := can.by.Derived(); {
-	case proof == classify.Witnessed: // that a request was sent, and its answer lost
+	case proof == classify.Witnessed: // a request was sent, and its answer lost
 		r.Effect, a.By = fault.EffectUnknown, proof
 	case step == fault.EffectNone && (derived || can.by == classify.ByChoice || can.by == classify.ByError):
-		a.By = classify.Nobody // if it is said that it passes, then of that step, and what became of it is known
+		a.By = classify.Nobody // a passing failure is that of the step, whose effect is known
 	case !derived:
 		if r.Effect = fault.EffectUnknown; proof.Derived() {
 			proof = can.by
@@ -236,17 +237,17 @@ func (a *Answer) write(k *Known, can word, step fault.Effect, proof classify.Sou
 		a.By = classify.Nobody
 	}
 	if r.Effect != "" {
-		a.Step = "" // the line says it
+		a.Step = "" // the line about calling again says it
 	}
 	if r.ShouldRetry || !said && (can.by == classify.ByChoice || can.by == classify.Cut) {
-		r.Reason = "" // that of a call that may be made again
+		r.Reason = "" // it belongs to a call that may be made again
 	}
 	r.ShouldRetry = false
 	return proof
 }
 
-// harmless is what is said of a call that has no further effect. It reports whether that is one more try: nobody
-// knows what failed, and a second failure is the last.
+// harmless decides about a call whose repetition has no further effect. once reports whether it
+// allows one more try: the cause is unknown, and a second failure is the last.
 func (a *Answer) harmless(k *Known, can word, idempotent bool, r *fault.Retry) (once bool) {
 	derived := can.by.Derived()
 	switch {
@@ -255,36 +256,38 @@ func (a *Answer) harmless(k *Known, can word, idempotent bool, r *fault.Retry) (
 	case !derived:
 	case r.ShouldRetry:
 		a.By = classify.Annotated
-	case k.Shown: // the words say more than we know
+	case k.Shown: // the error's own text says more than we know
 		a.By = classify.Nobody
 	case k.unexpected():
 		r.ShouldRetry, r.MaxAttempts, r.Reason, a.By = true, 2, onceMore, classify.Annotated
 		return true
 	case can.Reason == "":
 		a.By = classify.Nobody
-	default: // of what only reads the step that failed is all there is
+	default: // a tool that only reads has changed nothing before the step that failed
 		a.By = classify.Annotated
-		if k.Fault.Kind() != fault.KindInternal { // which says that the failure was not expected
+		if k.Fault.Kind() != fault.KindInternal { // the reason of an internal error says only that it was not expected
 			r.Reason = can.Reason
 		}
 	}
 	return false
 }
 
-// unexpected reports whether nothing at all is known of what failed: of an unknown error, or of a panic.
+// unexpected reports whether the cause is entirely unknown: an unknown error, or a panic.
 func (k *Known) unexpected() bool {
 	return k.Hint == nil && k.Says.By <= classify.ByKind && (k.Origin == classify.Unknown || k.Fault.Kind() == fault.KindInternal)
 }
 
-// chosen reports whether somebody chose the kind. An internal error is one of which nobody says more.
+// chosen reports whether the kind was chosen on purpose. An internal error does not count, because
+// it says nothing.
 func (k *Known) chosen() bool { return k.Chosen && k.Fault.Kind() != fault.KindInternal }
 
-// silent reports whether nobody has worded the failure, or chose its kind.
+// silent reports whether the failure has no public message and no chosen kind.
 func (k *Known) silent() bool {
 	return (k.Origin.Unworded() || k.Origin == classify.Bug) && !k.chosen()
 }
 
-// step returns what the error proves of the step that failed, and not of the call.
+// step returns the effect that the error proves for the step that failed. It proves nothing about
+// the call.
 func (k *Known) step() fault.Effect {
 	if !k.Says.Proof.Derived() {
 		return ""
@@ -292,24 +295,24 @@ func (k *Known) step() fault.Effect {
 	return k.Says.Effect
 }
 
-// told returns what the caller reads of the step that failed.
+// told returns what the caller reads about the step that failed.
 func (k *Known) told(step fault.Effect, cut bool) string {
 	text := ""
 	switch {
 	case cut:
 		return ""
-	case step == fault.EffectNone && k.Says.Retry == fault.RetryNo && !k.Shown: // else the words say why
+	case step == fault.EffectNone && k.Says.Retry == fault.RetryNo && !k.Shown: // else the error's own text says why
 		text = stepRefused
 	case step == fault.EffectNone:
 		text = stepChangedNothing
 	case k.unexpected():
-		if k.silent() && !k.Shown { // else the words may say more
+		if k.silent() && !k.Shown { // else the error's own text may say more
 			text = callUnknown
 		}
 	case step == fault.EffectUnknown:
 		text = stepUnknown
 	}
-	if k.Says.After > 0 && k.Says.After < classify.MaxAfter { // a longer wait is not known to its end
+	if k.Says.After > 0 && k.Says.After < classify.MaxAfter { // a wait as long as MaxAfter was cut to it
 		text = joined(text, "The service accepts calls again after "+words.Wait(k.Says.After))
 	}
 	return text
@@ -322,8 +325,8 @@ func (at *Situation) safety() Safety {
 	return at.Safety()
 }
 
-// can says whether a second try can succeed at all: each word is the first one's that has it, of the
-// fault, of a rule, of the error, of the kind. A call that its caller gave up is not repeated.
+// can says whether a second try can succeed at all. Each field comes from the first source that has
+// it: the fault, a rule, the error, the kind. A call that its caller gave up is not repeated.
 func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 	if k.Hint != nil {
 		return word{Hint: *k.Hint, by: k.By, proof: k.By}
@@ -357,9 +360,9 @@ func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 	return w
 }
 
-// error is what the error says, and what the kind says that it is reported as. A kind that somebody chose on
-// purpose says more than what our tables make of the error; where it is final, it overrides the error's own
-// methods too.
+// error combines what the error says with what its kind says. A kind that was chosen on purpose
+// overrides what our tables derive from the error; a final kind overrides the error's own methods
+// too.
 func (k *Known) error(row *kinds.Row) word {
 	says, chosen := &k.Says, k.chosen()
 	ofRow := word{Hint: fault.Hint{Retry: fault.Retryable(row.Retry), Reason: row.Reason}, by: classify.ByKind}
@@ -392,9 +395,9 @@ func (k *Known) error(row *kinds.Row) word {
 	return w
 }
 
-// effect returns what became of the call, as far as somebody says so: the fault, a rule, a method of the
-// error, or a kind that was chosen. What a fault says of a second try without a word about the effect does
-// not outweigh what its cause says.
+// effect returns the effect of the call, if something states it: the fault, a rule, a method of the
+// error, or a kind that was chosen. A fault that speaks of a second try but not of the effect does
+// not override its cause.
 func (k *Known) effect(can word, row *kinds.Row, declined bool) (effect fault.Effect, proof classify.Source) {
 	own, said := k.Fault.Retry()
 	switch {
@@ -402,7 +405,7 @@ func (k *Known) effect(can word, row *kinds.Row, declined bool) (effect fault.Ef
 		return own.Effect, k.By
 	case said && can.Effect != fault.EffectNone, declined:
 		effect, proof = k.Says.Effect, k.Says.Proof
-	case said: // a rule or the cause says so, but the fault does not
+	case said: // a rule or the cause says that nothing changed, but the fault does not
 		return "", can.proof
 	case k.chosen() && can.proof.Derived() && can.Effect != fault.EffectUnknown && (k.Fault.Kind() == fault.KindNotFound || row.Final && row.Effect == string(fault.EffectNone)):
 		return fault.EffectNone, classify.ByChoice
@@ -415,13 +418,13 @@ func (k *Known) effect(can word, row *kinds.Row, declined bool) (effect fault.Ef
 	return effect, proof
 }
 
-// mayHaveBegun reports whether a failure of this kind leaves it open whether the call
-// took effect: what it needs was at work. The other kinds are refusals.
+// mayHaveBegun reports whether a failure of this kind leaves open whether the call took effect,
+// because a service was at work. The other kinds are refusals.
 func mayHaveBegun(row *kinds.Row) bool {
 	return row.Party == "upstream" || row.Effect == string(fault.EffectUnknown)
 }
 
-// joined returns two sentences without the last full stop.
+// joined joins two sentences, without the last full stop.
 func joined(first, second string) string {
 	if first == "" {
 		return second
@@ -429,7 +432,8 @@ func joined(first, second string) string {
 	return strings.TrimRight(first, ". ") + ". " + second
 }
 
-// count changes the advice to what was counted. once says that the call may fail twice, and no more.
+// count replaces the advice if the counts exceed a limit. once means that the call may fail twice
+// at most.
 func (a *Answer) count(r *fault.Retry, kind fault.Kind, once bool, n Counts) {
 	limit := n.Limit
 	if once {
@@ -449,14 +453,14 @@ func (a *Answer) count(r *fault.Retry, kind fault.Kind, once bool, n Counts) {
 	}
 	r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds, a.By = false, 0, 0, classify.Counted
 	if a.Loop {
-		a.Step = "" // when a service accepts calls again is no advice for who is to stop
+		a.Step = "" // a caller that is to stop needs no time for the next call
 	}
-	if r.Effect != fault.EffectUnknown && !r.Partial { // of that the line says what to do
+	if r.Effect != fault.EffectUnknown && !r.Partial { // else the line about the effect says what to do
 		r.Reason += ". " + instead(kind, n.Steps)
 	}
 }
 
-// instead says what to do when calling again does not help.
+// instead says what to do if calling again does not help.
 func instead(kind fault.Kind, steps bool) string {
 	switch kind {
 	case fault.KindValidation:

@@ -1,9 +1,9 @@
-// Package failure is what the middlewares of a call know of one failure of it, and the policy: what its
-// reader may know of it (view.go), and whether the call may be made again (again.go). Nobody else
-// decides either.
+// Package failure holds what the middlewares of a call know of one failure, and the policy: what
+// its reader may know (view.go), and whether the call may be made again (again.go). No other
+// package decides either.
 //
-// A [Failure] is made once, where an error or a failed result first meets one of ours, and goes with the
-// Call to all that stand outside.
+// The first mcpchain middleware that meets an error or a failed result makes a [Failure]. The Call
+// passes it to all middlewares outside.
 package failure
 
 import (
@@ -28,13 +28,13 @@ import (
 // methods may be called concurrently.
 type Failure struct {
 	view View
-	err  error               // the original, nil when a tool reported its failure in a result of its own
+	err  error               // the original, nil if a tool reported its failure in a result of its own
 	res  *mcp.CallToolResult // the result that came with it, if any
 
 	known     Known
-	witnessed Witnessed // nil for nothing that was seen
+	witnessed Witnessed // nil: nothing was seen
 	hints     []fault.HintRule
-	hinted    sync.Once // the rules are asked when it is first asked whether to call again
+	hinted    sync.Once // the rules run when Again is called first
 
 	logged atomic.Bool
 
@@ -42,23 +42,23 @@ type Failure struct {
 	guidance Guidance
 	guided   bool
 	added    []func(*fault.Error) *fault.Error
-	public   *fault.Error // what Fault returns, nil when it has to be put together
+	public   *fault.Error // the result of Fault, nil if it has to be made
 }
 
 // Guidance is what a caller reads about calling again after a failure.
 type Guidance struct {
-	// Retry stands in the place of what the failure itself says. Nil means that nothing is said.
+	// Retry replaces what the failure itself says. Nil means that the caller reads nothing about it.
 	Retry *fault.Retry
 
-	// Step is what the error tells of the step that failed: it stands behind the message, if that is one
-	// line. It has no full stop at its end; empty means nothing.
+	// Step is what the error proves about the step that failed. It follows the message, if that is
+	// one line. It has no full stop at its end; empty means nothing.
 	Step string
 
-	// Suggestion stands in the place of the failure's own; empty means none.
+	// Suggestion replaces the failure's own; empty means none.
 	Suggestion string
 }
 
-// Circumstances are what a failure is made of beside the error.
+// Circumstances are what a failure is made of, beside the error.
 type Circumstances struct {
 	Reader  *Reader
 	Rules   []classify.Rule
@@ -70,11 +70,11 @@ type Circumstances struct {
 	Client         bool  // a client failed to answer its server
 	Refused        bool  // the call was refused before its handler ran, and the fault says so
 	Ended          error // how the caller's context has ended
-	Shutdown       bool  // the end of the server has ended it
+	Shutdown       bool  // the server's shutdown has ended it
 }
 
-// IsError reports whether a result tells a failure. It is on the success path of
-// every middleware.
+// IsError reports whether a result reports a failure. It is on the success path of every
+// middleware.
 func IsError(res mcp.Result) bool {
 	r, ok := res.(*mcp.CallToolResult)
 	return ok && r != nil && r.IsError
@@ -88,7 +88,7 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, OwnCredentials: of.OwnCredentials, Ended: of.Shutdown})
 	}
 	if seen.Report = reportOf(res, err); seen.Report == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
-		// A rule may know the words of a tool as it knows the text of an error.
+		// A rule may match the words of a tool as it matches the text of an error.
 		if ruled := classify.Of(errors.New(FirstText(res.Content)), classify.Options{Rules: of.Rules}); ruled.Origin == classify.Ruled {
 			seen.Found, seen.Report = ruled, NotReported
 		}
@@ -107,9 +107,9 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 	}
 }
 
-// otherSide returns whose fault it is that a client did not answer its server. The classifier knows this
-// program as the server, and whoever asks it as the caller: here the two have changed places, but for
-// what the author of the failure said.
+// otherSide returns which party is to blame if a client did not answer its server. The classifier
+// takes this program for the server and the peer for the caller: here they have changed places,
+// unless the author of the failure named a party.
 func otherSide(v *View) fault.Party {
 	switch {
 	case v.Fault.Party() != "":
@@ -121,12 +121,11 @@ func otherSide(v *View) fault.Party {
 	return v.Party
 }
 
-// Explained returns the failure as a middleware explains it that knows more about it than its error
-// says: with the Fault of x, which is a protocol error if x says so, or its Wire in the place of the
-// protocol error that there was. The original error stays what it was, for the log and for the
-// middlewares outside. What it says is not masked: it is made of what the server lists to the caller
-// anyway and of what the caller sent, which the explaining middleware has scrubbed. What others have
-// added to f is not carried over.
+// Explained returns the failure as x explains it, for a middleware that knows more about it than
+// its error says. x has a Fault, or a Wire that replaces the protocol error. The original error
+// stays, for the log and for the middlewares outside. The explanation is not masked: it is made of
+// what the server lists to the caller anyway and of what the caller sent, which the explaining
+// middleware has scrubbed. What others have added to f is not carried over.
 func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
 	x.Origin, x.Words, x.By, x.Refused, x.Chosen = classify.Explained, classify.OfSentence, classify.ByFault, f.view.Refused, true
 	if x.Wire != nil {
@@ -140,7 +139,7 @@ func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
 	return e
 }
 
-// bare reports whether an error is nothing but its public part.
+// bare reports whether an error has no private part.
 func bare(err error) bool {
 	switch e := err.(type) {
 	case *fault.Error:
@@ -152,7 +151,7 @@ func bare(err error) bool {
 	}
 }
 
-// reportOf says in whose words a result reports a failure.
+// reportOf says whose words report the failure in a result.
 func reportOf(res *mcp.CallToolResult, err error) Report {
 	switch {
 	case err == nil:
@@ -166,7 +165,7 @@ func reportOf(res *mcp.CallToolResult, err error) Report {
 	if !safe.Same(res.GetError(), err) || len(res.Content) == 0 {
 		return NotReported
 	}
-	// Content that a tool put there before it called SetError, which keeps it.
+	// A tool may add content before it calls SetError, which keeps the content.
 	text, ok := res.Content[0].(*mcp.TextContent)
 	if len(res.Content) > 1 || !ok || text == nil || text.Text != "" && text.Text != safe.Error(err) {
 		return Apart
@@ -174,9 +173,9 @@ func reportOf(res *mcp.CallToolResult, err error) Report {
 	return NotReported
 }
 
-// reported reads a failure that a tool reported in a result of its own. The kind is that
-// of the error that the result holds, where that is known; of an error that somebody
-// worded all is kept but the message.
+// reported returns the fault of a failure that a tool reported in a result of its own. Its kind is
+// that of the error in the result, if that is known. If that error has a public message, everything
+// but the message is kept.
 func reported(res *mcp.CallToolResult, found *classify.Finding) *fault.Error {
 	if e, ok := classify.FromMeta(res.Meta); ok {
 		return e
@@ -192,10 +191,10 @@ func reported(res *mcp.CallToolResult, found *classify.Finding) *fault.Error {
 	}
 }
 
-// MaxRepeated is how much of a tool's own text the machine form repeats.
+// MaxRepeated is how many bytes of a tool's own text the machine form repeats.
 const MaxRepeated = 500
 
-// ContentText is what the machine form has of the content of a failed tool.
+// ContentText returns the part of a failed tool's content that the machine form repeats.
 func ContentText(content []mcp.Content) string {
 	text := FirstText(content)
 	switch {
@@ -218,7 +217,7 @@ func FirstText(content []mcp.Content) string {
 	return ""
 }
 
-// Is reports whether the Failure was made of res and err, which is nil for a result that has no error.
+// Is reports whether the Failure was made of res and err. A nil err is compared by its result.
 func (f *Failure) Is(res *mcp.CallToolResult, err error) bool {
 	if f == nil || err == nil && f.res != res {
 		return false
@@ -226,25 +225,25 @@ func (f *Failure) Is(res *mcp.CallToolResult, err error) bool {
 	return safe.Same(f.err, err)
 }
 
-// View returns what the reader may know.
+// View returns what the reader may know of the failure.
 func (f *Failure) View() *View { return &f.view }
 
 // Err returns the original error, which is private; nil when a tool reported its
 // failure in a result of its own, without an error.
 func (f *Failure) Err() error { return f.err }
 
-// Result returns the result of a tool that the failure was found in, or nil.
+// Result returns the tool's result that held the failure, or nil.
 func (f *Failure) Result() *mcp.CallToolResult { return f.res }
 
-// Party returns whose fault the failure is, "" where that is not known.
+// Party returns which party is to blame, "" if that is unknown.
 func (f *Failure) Party() fault.Party { return cmp.Or(f.view.Party, f.Fault().Party()) }
 
-// Panic returns the panic that the failure is, or nil. A fault that somebody worded around
-// a panic is none: what it says about the effect counts.
+// Panic returns the panic that is the failure, or nil. It is nil for a fault around a panic: what
+// the fault says about the effect counts.
 func (f *Failure) Panic() *fault.PanicError { return f.view.Panic }
 
-// Raised returns the panic that caused the failure, for its record, or nil. Whoever words a
-// fault around a panic changes what the caller reads, and not what happened.
+// Raised returns the panic that caused the failure, for its record, or nil. A fault around the
+// panic changes what the caller reads, but not what happened.
 func (f *Failure) Raised() *fault.PanicError {
 	if f.view.Origin != classify.Worded {
 		return f.view.Panic
@@ -261,29 +260,27 @@ func (f *Failure) Stack() string {
 	return ""
 }
 
-// Wire returns the deliberate protocol error, or nil when there is none.
+// Wire returns the deliberate protocol error, nil if there is none.
 func (f *Failure) Wire() *jsonrpc.Error { return f.view.Wire }
 
 // Origin says where the public part comes from.
 func (f *Failure) Origin() classify.Origin { return f.view.Origin }
 
-// Worded reports whether somebody made the failure for the caller to read: a
-// fault, a protocol error, a result of the tool's own, an error with a public
-// message.
+// Worded reports whether the failure has a public message: it is a fault, a protocol error, a
+// result of the tool's own, or an error with a public message.
 func (f *Failure) Worded() bool { return f.view.Origin.Worded() }
 
-// Explainable reports whether what the caller reads of the failure says no more
-// than its kind, so that a middleware that knows more may say it: nobody worded it,
-// no rule knows it, and it is no bug of the server's.
+// Explainable reports whether the caller reads no more of the failure than its kind, so that a
+// middleware that knows more may add it: it has no public message, matches no rule, and is no bug
+// of the server.
 func (f *Failure) Explainable() bool { return f.view.Origin.Unworded() }
 
-// Refused reports whether the SDK refused the arguments of a typed tool, which it
-// tells by the text of the error alone: the handler was not called, unless it
-// imitates that text.
+// Refused reports whether the SDK refused the arguments of a typed tool. Only the text of the error
+// shows that. The handler did not run, unless it imitates that text.
 func (f *Failure) Refused() bool { return f.view.Refused && f.res != nil && f.Explainable() }
 
-// OwnWords reports whether a tool reported the failure in a result of its own and nothing
-// else is known of it.
+// OwnWords reports whether a tool reported the failure in a result of its own, and nothing else is
+// known of the failure.
 func (f *Failure) OwnWords() bool {
 	if !f.view.Own || f.view.Fault.Kind() != fault.KindTool {
 		return false
@@ -292,8 +289,8 @@ func (f *Failure) OwnWords() bool {
 	return !said
 }
 
-// LeftAlone reports whether the result that a tool reported the failure in is sent as the tool wrote
-// it: nothing else is known of the failure, and nobody has said anything about it.
+// LeftAlone reports whether the tool's own result is sent as the tool wrote it: nothing else is
+// known of the failure, and no middleware has added to it.
 func (f *Failure) LeftAlone() bool {
 	if !f.OwnWords() || f.res == nil || len(f.res.Content) == 0 || f.touched() {
 		return false
@@ -302,39 +299,40 @@ func (f *Failure) LeftAlone() bool {
 	return !rendered
 }
 
-// Foreign reports whether the program or the SDK has made the failure, not for us, and nobody of ours
-// has said anything about it.
+// Foreign reports whether the failure comes from the program or the SDK, is not made for mcpchain,
+// and no mcpchain middleware has added to it.
 func (f *Failure) Foreign() bool {
 	return f.LeftAlone() || f.view.Wire == nil && f.view.Origin.Unworded() && !f.touched()
 }
 
-// touched reports whether something was said about the failure beside what it says itself.
+// touched reports whether a middleware has added something to the failure.
 func (f *Failure) touched() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.guided || len(f.added) > 0
 }
 
-// Withheld reports whether words of ours stand in the place of those of an error that another reader would read.
+// Withheld reports whether the caller reads a sentence of ours although a more trusted reader would
+// read the error's own text.
 func (f *Failure) Withheld() bool { return f.view.Closed && !private(f.err) }
 
-// Hides reports whether the caller learns less than the error says, so that
-// the error must be recorded somewhere.
+// Hides reports whether the caller learns less than the error says, so that the error must be
+// recorded.
 func (f *Failure) Hides() bool { return f.view.Hidden }
 
-// Masked reports whether the caller reads a sentence of ours in the place of what the error says.
+// Masked reports whether the caller reads a sentence of ours instead of the error's own text.
 func (f *Failure) Masked() bool {
 	return f.view.Hidden && !f.view.Shown && (f.view.Origin.Unworded() || f.view.Origin == classify.Bug)
 }
 
-// Record reports whether the failure is to be recorded: it was not before.
+// Record marks the failure as recorded. It reports whether it was not before.
 func (f *Failure) Record() bool { return f.logged.CompareAndSwap(false, true) }
 
 // Recorded reports whether the failure was recorded.
 func (f *Failure) Recorded() bool { return f.logged.Load() }
 
-// Fault returns the public part as it stands now, for a deliberate protocol error
-// too. The original error is not in it.
+// Fault returns the public part as it is now, for a deliberate protocol error too. It does not
+// contain the original error.
 func (f *Failure) Fault() *fault.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -350,7 +348,7 @@ func (f *Failure) Fault() *fault.Error {
 			e = f.stepped(e)
 		}
 		for _, add := range f.added {
-			safe.Call(func() { // one that panics changes nothing
+			safe.Call(func() { // a function that panics changes nothing
 				if more := add(e); more != nil {
 					e = more
 				}
@@ -361,17 +359,17 @@ func (f *Failure) Fault() *fault.Error {
 	return f.public
 }
 
-// Add changes what the caller reads of the failure, after everything that is added
-// already. It does not change what the log has of it. A deliberate protocol error and
-// the words of a tool stay as they are.
+// Add registers a change to what the caller reads of the failure. Changes apply in the order in
+// which they are added. They do not change the record, a deliberate protocol error or the words of
+// a tool.
 func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.added, f.public = append(f.added, change), nil
 }
 
-// Text says what becomes of the public text before it is sent. Where texts are masked, a failure to
-// which a middleware of the user's added something is scrubbed, even if the rest of its text is ours.
+// Text says what is done to the public text before it is sent. If texts are masked, a failure to
+// which a user's middleware added something is scrubbed, even if the rest of its text is ours.
 func (f *Failure) Text(masked bool) Text {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -381,15 +379,15 @@ func (f *Failure) Text(masked bool) Text {
 	return f.view.Text
 }
 
-// Guide says what the caller reads about calling again. It has the last word:
-// over what the failure itself says, and over an earlier call of it.
+// Guide sets what the caller reads about calling again. It overrides what the failure itself says,
+// and an earlier Guide.
 func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.guidance, f.guided, f.public = g, true, nil
 }
 
-// stepped returns e with what is said of the step that failed. It is called under the lock.
+// stepped returns e with the sentence about the step that failed. The caller holds the lock.
 func (f *Failure) stepped(e *fault.Error) *fault.Error {
 	message := e.Message()
 	if f.guidance.Step == "" || strings.ContainsAny(message, "\r\n") {
@@ -401,7 +399,8 @@ func (f *Failure) stepped(e *fault.Error) *fault.Error {
 	return e.WithMessage(words.Ended(message) + " " + f.guidance.Step)
 }
 
-// Original returns e in the words of the error itself, and what is said of the step that failed.
+// Original returns e with the text of the error itself, and the sentence about the step that
+// failed.
 func (f *Failure) Original(e *fault.Error, text string) *fault.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -415,8 +414,8 @@ func (f *Failure) Guided() bool {
 	return f.guided
 }
 
-// Again decides whether the call may be made again, see [Again]. The rules of the program are asked once.
-// Where at says nothing of what was seen, that is what the witness of the call has seen until now.
+// Again decides whether the call may be made again, see [Again]. The rules of the program run once.
+// If at has no Witness, what the call's own witness has seen until now counts.
 func (f *Failure) Again(at Situation) Answer {
 	f.hinted.Do(func() { f.known.ask(f.err, f.hints) })
 	if at.Witness == (Witness{}) {
@@ -428,9 +427,9 @@ func (f *Failure) Again(at Situation) Answer {
 // Hint returns what the failure says about a second try, whatever a repetition does.
 func (f *Failure) Hint() fault.Hint { return f.Again(Situation{}).Hint }
 
-// Classify returns what a caller may know of err, nil for a nil error: of an error that
-// it does not know only that it is an internal error. It survives errors whose methods
-// panic. What an error means for a second try, [HintOf] says.
+// Classify returns what a caller may know of err, nil for a nil error. An unknown error becomes an
+// internal error and nothing else. Classify survives errors whose methods panic. [HintOf] returns
+// what an error means for a second try.
 func Classify(err error, rules ...classify.Rule) *fault.Error {
 	return of(err, classify.Options{Rules: rules})
 }
@@ -464,7 +463,7 @@ func of(err error, opts classify.Options) *fault.Error {
 	return public
 }
 
-// FaultOf reads the failure that a call ended with, see middleware.FaultOf.
+// FaultOf returns the failure that a call ended with, see middleware.FaultOf.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) {
 	if err != nil {
 		return Received(err), true

@@ -8,13 +8,12 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// HintOf returns what any error says about a second try; the zero Hint for nil. It
-// looks through the whole tree of wrapped and joined errors and below faults, and
-// survives errors and rules that panic.
+// HintOf returns what any error says about a second try; the zero Hint for nil. It looks through
+// the whole tree of wrapped and joined errors and below faults, and survives errors and rules that
+// panic.
 //
-// An effect is that of the one failure that the error tells. A handler that had
-// changed something before this failure says so itself, with
-// [fault.Error.WithRetry].
+// The effect is that of the one failure that the error reports. A handler that had changed
+// something before this failure states that with [fault.Error.WithRetry].
 func HintOf(err error, rules ...fault.HintRule) fault.Hint {
 	if err == nil {
 		return fault.Hint{}
@@ -24,9 +23,9 @@ func HintOf(err error, rules ...fault.HintRule) fault.Hint {
 	return Again(&k, Situation{}).Hint
 }
 
-// ask asks the rules about a second try; the first that knows the error counts.
+// ask runs the rules about a second try; the first that matches the error counts.
 func (k *Known) ask(err error, rules []fault.HintRule) {
-	if k.Origin == classify.Bug || k.Lost { // errors.Is, which rules ask, may not come back
+	if k.Origin == classify.Bug || k.Lost { // a rule calls errors.Is, which may not return here
 		return
 	}
 	for _, rule := range rules {
@@ -46,7 +45,7 @@ func (k *Known) ask(err error, rules []fault.HintRule) {
 	}
 }
 
-// A word is a Hint with the sources of what it says.
+// A word is a Hint with the sources of its parts.
 type word struct {
 	fault.Hint
 
@@ -54,8 +53,8 @@ type word struct {
 	proof classify.Source // of Effect
 }
 
-// fill takes what is open in a word from another one. A wait and a reason belong to the answer that
-// they came with.
+// fill fills the empty fields of a word from another one. A wait and a reason belong to the answer
+// that they came with.
 func (w *word) fill(by word) {
 	if w.Retry == fault.RetryUnknown {
 		w.Retry, w.by = by.Retry, by.by

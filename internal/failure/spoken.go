@@ -18,24 +18,25 @@ import (
 )
 
 const (
-	// maxSaid bounds the words of an error that are shown: some hundred lines of a compiler.
+	// maxSaid bounds how much of an error's text is shown: some hundred lines of a compiler.
 	maxSaid = 8 << 10
-	// maxSearched bounds what is looked at of them.
+	// maxSearched bounds how much of it is searched.
 	maxSearched = 64 << 10
 	// severity opens the text of an error of PostgreSQL.
 	severity = "ERROR: "
 )
 
-// spoken returns what a reader reads who may read errors: the words of the error, whole and first, under the label of
-// its kind; behind them what the driver or the service said that it came from, where they lack it. It returns nil for an
-// error that stays hidden: a panic, a bug that the runtime found, and one without words.
+// spoken returns the fault for a reader who may read errors. It has the whole text of the error
+// under the label of its kind. The text of the driver or service that caused the error follows, if
+// the error's text lacks it. spoken returns nil for an error that stays hidden: a panic, a bug that
+// the runtime found, and an error without text.
 func (r *Reader) spoken(s *Seen) *fault.Error {
 	if private(s.Err) {
 		return nil
 	}
 	known := s.Found.Fault
 	if s.Found.Origin == classify.Unknown && s.Found.Says.By <= classify.ByStatus {
-		known = fault.Generic(fault.KindTool).Suggest(known.Suggestion()) // nobody said whose fault it is
+		known = fault.Generic(fault.KindTool).Suggest(known.Suggestion()) // no party is known to be to blame
 	}
 	said, code := s.Found.Spoken()
 	text := cleaned(safe.Error(s.Err), maxSearched)
@@ -51,7 +52,7 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	if code != "" && !strings.Contains(text, code[strings.LastIndexByte(code, ' ')+1:]) {
 		text = with(text, " ", "("+code+")")
 	}
-	if s.Found.Says.By == classify.Cut { // which the error does not know
+	if s.Found.Says.By == classify.Cut { // the error does not know that its caller gave up
 		text = with(text, ": ", known.Message())
 	}
 	if text = r.scrubbed(text, s); wordless(text) || text == "("+code+")" {
@@ -59,23 +60,23 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	}
 	public := known.WithMessage(words.Said(text, maxSaid))
 	if !s.Found.Hinted && s.Found.Words != classify.OfSentence {
-		public = public.Suggest("") // what is said of the kind in general says no more than the words do
+		public = public.Suggest("") // the kind's general suggestion adds nothing to the error's own text
 	}
 	return public
 }
 
 func wordless(text string) bool { return strings.Trim(text, " .:\n") == "" }
 
-// namesSecret reports whether a word of an error's text is the name of a secret. The SDK repeats the value of an argument that
-// it refuses whole, be it a password.
+// namesSecret reports whether a word of an error's text is the name of a secret, because the SDK
+// repeats the whole value of an argument that it refuses, which may be a password.
 func namesSecret(err error) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(begin(safe.Error(err), maxSearched), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
 	}), scrub.SecretName)
 }
 
-// around returns a fault with the words that stand before it where it was wrapped, as in fmt.Errorf("deploying app: %w", fault),
-// and below it those of errors that were joined to it.
+// around returns a fault with the text that wraps it in front, as in fmt.Errorf("deploying app:
+// %w", fault), and the texts of errors that were joined to it below.
 func (r *Reader) around(s *Seen) *fault.Error {
 	known := s.Found.Fault
 	message, more := known.Message(), ""
@@ -89,7 +90,7 @@ func (r *Reader) around(s *Seen) *fault.Error {
 			before = before[:len(before)-len(line)]
 		}
 		more = before + after
-	default: // of several faults, which are one now
+	default: // several faults, which the classifier has joined
 		for _, part := range safe.Unwrap(s.Err) {
 			if _, worded := safe.As[*fault.Error](part); !worded && len(more) < maxSearched {
 				more += cleaned(safe.Error(part), maxSearched) + "\n"
@@ -102,16 +103,16 @@ func (r *Reader) around(s *Seen) *fault.Error {
 	return known.WithMessage(message)
 }
 
-// maxSecret is how much of the end of a text that was cut is left out, because half of a secret may stand there, which
-// nobody recognises.
+// maxSecret is how much is left out at the end of a cut text, because half of a secret may stand
+// there, which would not be recognised.
 const maxSecret = 1 << 10
 
-// cleaned returns the beginning of a text, at most so many bytes of it, without what nobody sees.
+// cleaned returns the beginning of a text, at most so many bytes, without invisible characters.
 func cleaned(text string, most int) string {
 	return beforeSecret(words.Clean(begin(text, most)), len(text) > most)
 }
 
-// beforeSecret returns the text, without its end if it is the beginning of another one.
+// beforeSecret returns the text, without its end if it was cut.
 func beforeSecret(text string, cut bool) string {
 	if !cut {
 		return text
@@ -119,7 +120,7 @@ func beforeSecret(text string, cut bool) string {
 	return begin(text, max(0, len(text)-maxSecret))
 }
 
-// begin returns the first bytes of a text, at most so many, and no part of a character.
+// begin returns at most the first bytes of a text, and only whole characters.
 func begin(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -130,10 +131,11 @@ func begin(text string, most int) string {
 	return text[:most]
 }
 
-// maxErrors bounds the walk through an error: a list of what is wrong may be long.
+// maxErrors bounds the walk through an error: a list of errors may be long.
 const maxErrors = 4096
 
-// private reports whether an error holds a panic or a bug that the runtime found, or is too large to know.
+// private reports whether an error holds a panic or a bug that the runtime found, or is too large
+// to be searched.
 func private(err error) bool {
 	if _, panicked := safe.As[*fault.PanicError](err); panicked {
 		return true
@@ -165,7 +167,8 @@ func holdsPrivate(err error, left *int) bool {
 	return false
 }
 
-// with adds to a text what it lacks: in its line, or in one of its own where either has several.
+// with appends more to a text that lacks it: in the same line, or in a line of its own if either
+// has several lines.
 func with(text, before, more string) string {
 	switch bare := strings.TrimRight(more, " .\n"); {
 	case bare == "" || contains(text, bare):
@@ -181,7 +184,8 @@ func with(text, before, more string) string {
 	}
 }
 
-// contains reports whether words stand in a text, whatever the spaces between them, the case of letters and the escapes of JSON.
+// contains reports whether a text contains another one. It ignores spaces, the case of letters and
+// the escapes of JSON.
 func contains(text, said string) bool {
 	usual := func(s string) string {
 		return strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(s, `\`, ""))), " ")
@@ -189,7 +193,7 @@ func contains(text, said string) bool {
 	return strings.Contains(usual(text), usual(said))
 }
 
-// scrubbed returns the words of an error as the reader may read them. What the caller sent itself is shown back,
+// scrubbed returns an error's text as the reader may read it. What the caller itself sent is shown,
 // unless it is a credential.
 func (r *Reader) scrubbed(text string, s *Seen) string {
 	if r.Trust == Operator {
@@ -199,7 +203,7 @@ func (r *Reader) scrubbed(text string, s *Seen) string {
 	if s.Request != nil {
 		sent = s.Request.Sent()
 	}
-	asked := map[string]bool{} // an error names a file many times
+	asked := map[string]bool{} // an error may name a file many times
 	theirs := func(fragment string) bool {
 		yes, known := asked[fragment]
 		if !known {
@@ -211,23 +215,23 @@ func (r *Reader) scrubbed(text string, s *Seen) string {
 	return scrub.ForTrusted(relative(text, theirs), theirs)
 }
 
-// fileScheme stands before a path that was sent without it.
+// fileScheme is the scheme of a path that the caller sent without it.
 const fileScheme = "file://"
 
-// absolute matches a path of a file, as a server makes one of the relative one that it got, and any other URL, whose path
-// is none.
+// absolute matches the absolute path of a file, which a server makes of the relative one that it
+// got. It also matches any other URL, so that the path in it is not taken for a file.
 var absolute = sync.OnceValue(func() *regexp.Regexp {
 	const path = `/(?:[\w.@+-]+/)+[\w.@+-]+`
 	return regexp.MustCompile(fileScheme + path + "|[A-Za-z][\\w+.-]*://[^\\s\"'<>`]*|" + path)
 })
 
 const (
-	maxPaths = 16 // different ones of a text that are made relative again
-	minPath  = 3  // bytes; a shorter one stands in every text
+	maxPaths = 16 // how many different paths of a text are made relative again
+	minPath  = 3  // in bytes; shorter paths are in every text
 )
 
-// relative puts what the caller sent in the place of a longer path that ends with it: the
-// caller knows the file by that name, and the directories before it are the server's.
+// relative replaces an absolute path by the relative path that the caller sent, if it ends with
+// that: the caller knows the file by that name, and the directories before it are the server's.
 func relative(text string, sent func(fragment string) bool) string {
 	seen := map[string]string{}
 	return absolute().ReplaceAllStringFunc(text, func(path string) string {

@@ -5,86 +5,87 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 )
 
-// Trust says how much of an error that nobody worded for them the callers of a server read.
+// Trust says how much callers read of an error that was not written for them.
 type Trust uint8
 
-// Who reads an error.
+// The degrees of trust.
 const (
-	Anyone   Trust = iota // reads its kind, in our words
-	Trusted               // reads its words, but for private places
-	Operator              // reads every word of it
+	Anyone   Trust = iota // reads only its kind, in our words
+	Trusted               // reads its text without private places
+	Operator              // reads all of its text
 )
 
-// A Reader is who reads how a call failed, as the middlewares of the call have established it. The zero
-// Reader reads every error as it is, but for what somebody hid on purpose.
+// A Reader is the reader of a failure, as the middlewares of the call have set it up. The zero
+// Reader reads every error unchanged, except for what was hidden on purpose.
 type Reader struct {
-	// Mask is applied to every text that was not written by us. Where it is set, the text of an error that
-	// nobody worded is replaced, unless Trust says otherwise.
+	// Mask is applied to every text that is not ours. If it is set, the text of an error without a
+	// public message is replaced, unless Trust allows it.
 	Mask func(text string) string
 
-	// Trust says, beside a Mask, who reads the words of an error that nobody worded and no rule knows.
+	// Trust says, beside a Mask, how much is read of an error that has no public message and matches
+	// no rule.
 	Trust Trust
 
 	// Reveal shows the text of internal failures too, unless there is a Mask.
 	Reveal bool
 
 	// Quote reports whether the words of a service that refused a request are shown to Anyone. The
-	// host is "" where the error does not tell it.
+	// host is "" if the error does not name it.
 	Quote func(host, errorType string) bool
 }
 
-// Report says in which words the result of a tool reports a failure.
+// Report says whose words report the failure in the result of a tool.
 type Report uint8
 
-// The words of a result.
+// The kinds of words in a result.
 const (
-	NotReported Report = iota // those of its error, or there is no result
-	Apart                     // other words than those of its error, which it holds, too
-	Alone                     // words of its own, and there is no error
+	NotReported Report = iota // those of the error, or there is no result
+	Apart                     // words that differ from those of the error in the result
+	Alone                     // the tool's own words, without an error
 	Rendered                  // ours: a Call inside has rendered it already
 )
 
-// Seen is one failure as a reader comes to see it.
+// Seen is a failure before the policy decides what its reader may know.
 type Seen struct {
 	Found  classify.Finding
 	Report Report
-	Words  func() *fault.Error // what a result reports, where it is not NotReported
-	Bare   bool                // there is no error, or it is nothing but its public part
-	Hints  bool                // rules of the program may add words about a second try
+	Words  func() *fault.Error // what a result reports; not called for NotReported
+	Bare   bool                // there is no error, or it has no private part
+	Hints  bool                // rules of the program may add a text about a second try
 	Err    error
 
 	Request interface {
 		Sent() func(fragment string) bool
-	} // what the caller sent; nil: nobody knows
+	} // what the caller sent; nil if unknown
 }
 
-// Text says what becomes of the public text of a failure before it is sent.
+// Text says what is done to the public text of a failure before it is sent.
 type Text uint8
 
-// What becomes of a text.
+// What is done to a text.
 const (
-	AsItIs   Text = iota // it is ours, or nothing is masked for this reader
-	Scrubbed             // it was worded by somebody else, at least in part
-	Original             // the text of the error stands in its place
+	AsItIs   Text = iota // unchanged: it is ours, or nothing is masked for this reader
+	Scrubbed             // scrubbed: others wrote it, at least in part
+	Original             // replaced by the text of the error
 )
 
 // View is what a reader may know of a failure.
 type View struct {
-	classify.Finding // in the words that the reader gets
+	classify.Finding // as the reader may know it
 
 	Text   Text
-	Own    bool // the content of the tool's result stays: it reports the failure
-	Shown  bool // the words are the error's, by Reader.Trust
-	Quotes bool // the words of a service are shown, too, if the reader wants them
+	Own    bool // the content of the tool's result stays, because it reports the failure
+	Shown  bool // the text is the error's own, by Reader.Trust
+	Quotes bool // the words of a service are shown, too, if Reader.Quote allows it
 	Hidden bool // the error says more than the reader learns, so it has to be recorded
-	Closed bool // the reader is Anyone, and nobody has words for the error: it is Hidden for that alone
+	Closed bool // Hidden only because the reader is Anyone and the error has no public message
 	Refers bool // the text shows the reference of the record, if there is one
 }
 
-// View decides what the reader may know of a failure. It is the one place that decides it.
+// View decides what the reader may know of a failure. No other function decides it.
 func (r *Reader) View(s *Seen) View {
 	v := View{Finding: s.Found}
-	// In whose words.
+	// Whose words the reader gets.
 	switch {
 	case s.Report == Alone, s.Found.Wire == nil && (s.Report == Apart || s.Report == Rendered && r.Mask == nil):
 		v.Finding, v.Own = s.Found.InResult(s.Words()), true
@@ -96,7 +97,7 @@ func (r *Reader) View(s *Seen) View {
 			v.Finding, v.Shown = s.Found.Shown(public), true
 		}
 	}
-	// What becomes of the text, and what the log has to keep.
+	// What is done to the text, and whether the log has to keep the error.
 	masked := r.Mask != nil
 	v.Closed = masked && r.Trust == Anyone && v.Origin.Unworded()
 	switch v.Origin {
@@ -128,7 +129,7 @@ func (r *Reader) View(s *Seen) View {
 		if masked {
 			v.Text = Scrubbed
 		}
-	case classify.Explained: // of what the caller may know
+	case classify.Explained: // made of what the caller may know
 		v.Hidden = masked && !s.Bare
 	}
 	return v

@@ -24,7 +24,7 @@ type match struct {
 	prefix   int
 }
 
-// before reports whether a match stands before another one that was found earlier.
+// before reports whether a match ranks before another one that was found earlier.
 func (m *match) before(other *match) bool {
 	return m.distance < other.distance || m.distance == other.distance && m.prefix > other.prefix
 }
@@ -60,7 +60,7 @@ func Matches(want string, pools ...[]string) []string {
 		pool = pool[:min(len(pool), left)]
 		left -= len(pool)
 		for _, other := range pool {
-			var last *match // which another one has to be better than
+			var last *match // the match that a further one has to beat
 			if n == MaxMatches {
 				last = &found[MaxMatches-1]
 			}
@@ -89,9 +89,10 @@ func Matches(want string, pools ...[]string) []string {
 	return names
 }
 
-// Nearest returns n names of the pool, or all if there are fewer, those with the fewest edits from want
-// first, however many these are. Where names are equally near the order of the pool holds, and names that
-// are not compared stand last. The work is bounded as that of Matches is.
+// Nearest returns the n names of the pool with the fewest edits from want, in that order, or all
+// names if there are fewer. It has no limit for the number of edits. Names that are equally near
+// keep the order of the pool, and names that are not compared come last. The work is bounded as in
+// Matches.
 func Nearest(want string, pool []string, n int) []string {
 	var a wanted
 	compared := a.want(want)
@@ -118,9 +119,9 @@ func Nearest(want string, pool []string, n int) []string {
 	return names
 }
 
-// Spelled returns the only name of the pool that is want but for the case of letters, and "" if there
-// is none or more than one. If no case makes one, '-', '_' and ' ' are the same too, and so is
-// where a word begins: inProgress is in_progress. The work is bounded as that of Matches is.
+// Spelled returns the only name of the pool that equals want except for the case of letters, "" if
+// there is none or more than one. If there is none, it also ignores '-', '_' and ' ' and compares
+// words: inProgress is in_progress. The work is bounded as in Matches.
 func Spelled(want string, pool []string) (only string) {
 	want, pool = strings.TrimSpace(want), pool[:min(len(pool), maxPool)]
 	same := func(other string) bool { return strings.EqualFold(other, want) && utf8.ValidString(other) }
@@ -144,8 +145,8 @@ func Spelled(want string, pool []string) (only string) {
 	return only
 }
 
-// Meant returns the name of the pool that was probably meant: what [Spelled] returns, or else the first of
-// [Matches]; "" if there is none, or want is it.
+// Meant returns the name of the pool that was probably meant: the result of [Spelled], else the
+// first of [Matches]. It is "" if there is none, or if the pool has want itself.
 func Meant(want string, pool []string) string {
 	meant := Spelled(want, pool)
 	if matches := Matches(want, pool); meant == "" && matches != nil {
@@ -157,7 +158,7 @@ func Meant(want string, pool []string) string {
 	return meant
 }
 
-// snake writes a name in small letters, with '_' where one of its words ends and the next one begins.
+// snake writes a name in small letters, with '_' between its words.
 func snake(name string) string {
 	var b strings.Builder
 	small := false
@@ -177,8 +178,8 @@ func snake(name string) string {
 	return b.String()
 }
 
-// compare measures another name, and reports whether it is close. One that cannot stand
-// before last, if that is not nil, may be told not to be.
+// compare measures another name, and reports whether it is close. It may report false for a name
+// that cannot rank before last, if last is not nil.
 func (a *wanted) compare(other string, last *match) (match, bool) {
 	var b name
 	if !b.read(other) || b.n == 0 {
@@ -204,7 +205,7 @@ func (a *wanted) compare(other string, last *match) (match, bool) {
 		if shorter.n < contained || m.prefix < shorter.n && !slices.Equal(longer.runes[longer.n-shorter.n:longer.n], shorter.runes[:shorter.n]) {
 			return m, false
 		}
-		// Behind every name that differs by edits only.
+		// After every name that differs by edits only.
 		m.distance = maxRunes + longer.n - shorter.n
 	}
 	return m, slices.Equal(a.runes[:a.n], b.runes[:b.n]) || !a.sameButDigits(&b)
@@ -225,7 +226,7 @@ func (a *name) edits(b *name, prefix int) int {
 	}
 	differ := shorter - prefix - suffix
 	switch {
-	case differ == 0: // one has words that the other lacks
+	case differ == 0: // one name has words that the other lacks
 		return shorter / 3
 	case differ == 2 && shorter > 2:
 		return 1
@@ -237,9 +238,9 @@ func (a *name) edits(b *name, prefix int) int {
 // wanted is the name that all others are compared with.
 type wanted struct {
 	name
-	ascii   bool                  // it is in ASCII, and so are
+	ascii   bool                  // the name is ASCII, and letters and at are set
 	letters uint64                // its characters, as a set
-	at      [utf8.RuneSelf]uint64 // the places of each of them in the name
+	at      [utf8.RuneSelf]uint64 // the positions of each character in the name
 }
 
 // want reads a name, and reports false if it is compared with no other.
@@ -259,7 +260,7 @@ func (a *wanted) want(s string) bool {
 	return true
 }
 
-// places returns where a character stands in a.
+// places returns the positions of a character in a.
 func (a *wanted) places(r rune) (at uint64) {
 	switch {
 	case r < utf8.RuneSelf:
@@ -275,11 +276,11 @@ func (a *wanted) places(r rune) (at uint64) {
 	return at
 }
 
-// letter returns a set of characters that has one of ASCII.
+// letter returns the set with one ASCII character.
 func letter(c byte) uint64 { return 1 << (c % 64) }
 
-// far reports that another name is certainly not close, or not before last, by less work than compare
-// does. It knows names in ASCII only.
+// far reports whether another name is certainly not close, or cannot rank before last. It costs
+// less than compare, and knows ASCII names only.
 func (a *wanted) far(other string, last *match) bool {
 	if !a.ascii || len(other) > maxRunes*utf8.UTFMax {
 		return false
@@ -290,7 +291,7 @@ func (a *wanted) far(other string, last *match) bool {
 	}
 	if last != nil && last.distance <= 1 && prefix <= last.prefix && prefix < max(a.n, len(other)) &&
 		(prefix == len(other) || prefix == a.n || other[prefix] < utf8.RuneSelf) {
-		return true // one edit at least, and no longer beginning
+		return true // at least one edit, and no longer common beginning
 	}
 	letters := uint64(0)
 	for i := range len(other) {
@@ -303,19 +304,19 @@ func (a *wanted) far(other string, last *match) bool {
 	if a.n > len(other) {
 		missing, more = more, missing
 	}
-	// A character that the other one lacks is one edit, and that of the shorter name is in no longer one
-	// that begins with it or ends in it.
+	// A character that the other name lacks is one edit. If the longer name lacks one of the
+	// shorter name, it cannot begin with that name or end in it.
 	return missing != 0 && max(bits.OnesCount64(missing), bits.OnesCount64(more)) > min(a.n, len(other))/3
 }
 
-// A name is a name in the form in which names are compared.
+// A name is a name in its comparable form.
 type name struct {
 	runes [maxRunes]rune
 	n     int
-	words uint64 // a bit for each character that begins a word behind a small letter, as in listUsers
+	words uint64 // a bit for each character that begins a word after a small letter, as in listUsers
 }
 
-// between reports whether a word of the name ends, or begins, in front of the ith character.
+// between reports whether the boundary of a word is in front of the ith character.
 func (a *name) between(i int) bool {
 	return i == 0 || i == a.n || a.words&(1<<i) != 0 || !isWord(a.runes[i]) || !isWord(a.runes[i-1])
 }

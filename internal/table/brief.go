@@ -6,26 +6,25 @@ import (
 )
 
 const (
-	// Lasts is how long an entry of a table of [Brief] is known.
+	// Lasts is how long an entry of a [Brief] is valid.
 	Lasts = time.Second
 
-	// MaxBrief is how many entries such a table has at most.
+	// MaxBrief is the largest number of entries of a Brief.
 	MaxBrief = 8192
 
-	// MaxSize is how large the values of such a table are together. One that is larger is
-	// there alone.
+	// MaxSize is the largest total size of its values. A larger value is kept alone.
 	MaxSize = 1 << 15
 )
 
-// A Sized value of a [Brief] says how large it is, always the same.
+// A Sized value of a [Brief] reports its size, which never changes.
 type Sized interface {
 	comparable
 	Size() int
 }
 
-// Brief is a table whose entries are known for [Lasts]. It is bounded, and what is over goes when
-// another entry comes. A value that several entries have is counted once. Points in time are counted
-// from any moment, the same for a whole table. The zero value is ready for use, and must not be copied.
+// Brief is a bounded table whose entries are valid for [Lasts]. Put removes the expired ones. A
+// value that several entries have is counted once. Points in time are durations since any moment,
+// the same for a whole table. The zero value is ready for use, and must not be copied.
 type Brief[K comparable, V Sized] struct {
 	mu    sync.RWMutex
 	of    map[K]brief[V]
@@ -41,7 +40,7 @@ type brief[V any] struct {
 
 func (b brief[V]) over(now time.Duration) bool { return now-b.at >= Lasts }
 
-// Get returns the value of a key, and whether there is one that is not over.
+// Get returns the value of a key, and whether there is one that has not expired.
 func (b *Brief[K, V]) Get(key K, now time.Duration) (V, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -52,8 +51,8 @@ func (b *Brief[K, V]) Get(key K, now time.Duration) (V, bool) {
 	return none, false
 }
 
-// Put puts a value under a key, as it was at a time. Where there is no room it forgets other
-// entries, any of them.
+// Put sets the value of a key, as it was at a time. If there is no room, it removes any other
+// entries.
 func (b *Brief[K, V]) Put(key K, v V, at time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,7 +68,7 @@ func (b *Brief[K, V]) Put(key K, v V, at time.Duration) {
 		}
 	}
 	if have, ok := b.of[key]; ok && have.at > at {
-		return // a later look was answered sooner
+		return // a look-up that began later has answered sooner
 	}
 	b.drop(key)
 	for other := range b.of {
@@ -84,7 +83,7 @@ func (b *Brief[K, V]) Put(key K, v V, at time.Duration) {
 	b.held[v]++
 }
 
-// drop forgets an entry, if there is one.
+// drop removes an entry, if there is one.
 func (b *Brief[K, V]) drop(key K) {
 	e, ok := b.of[key]
 	if !ok {
@@ -97,7 +96,7 @@ func (b *Brief[K, V]) drop(key K) {
 	}
 }
 
-// Len returns how many entries there are, with those that are over.
+// Len returns how many entries there are, expired ones included.
 func (b *Brief[K, V]) Len() int {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -2,11 +2,11 @@ package table
 
 import "sync"
 
-// MaxNames is how many names a table of [Names] has at most.
+// MaxNames is how many names a [Names] holds at most.
 const MaxNames = 4096
 
-// Names is a table by names, such as those of tools. Callers may invent any number of them, so it
-// is bounded. The zero value is ready for use, and must not be copied.
+// Names is a table with names as keys, such as those of tools. It is bounded, because callers may
+// invent any number of names. The zero value is ready for use, and must not be copied.
 type Names[V any] struct {
 	mu sync.RWMutex
 	of map[string]V
@@ -20,7 +20,7 @@ func (n *Names[V]) Get(name string) (V, bool) {
 	return v, ok
 }
 
-// Put puts a value under a name. Where there is no room it forgets another name, any one.
+// Put sets the value of a name. If there is no room, it removes any other name.
 func (n *Names[V]) Put(name string, v V) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -36,8 +36,8 @@ func (n *Names[V]) Put(name string, v V) {
 	n.of[name] = v
 }
 
-// Add puts a value under a name that has none, and reports whether it did. Where there is no room
-// it does not.
+// Add sets the value of a name that has none, and reports whether it did. If there is no room, it
+// does not.
 func (n *Names[V]) Add(name string, v V) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

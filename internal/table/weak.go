@@ -1,6 +1,6 @@
-// Package table has the tables that last as long as the process: by names that callers may
-// invent, which is bounded, by pointers, which keeps nothing alive, and of what is true for a
-// second, which is bounded too.
+// Package table has the tables that last as long as the process: [Names], whose keys callers
+// may invent, [Weak], which does not keep its keys alive, and [Brief], whose entries expire
+// after a second. Names and Brief are bounded.
 package table
 
 import (
@@ -9,9 +9,9 @@ import (
 	"weak"
 )
 
-// A Weak is a table by pointers that keeps none of them alive: the entry of a pointer goes when
-// its value is collected. The values of the table must not hold the pointers. The zero value is
-// ready for use, and must not be copied.
+// A Weak is a table with pointers as keys that keeps none of them alive: an entry is removed
+// when the garbage collector frees what its pointer points to. The values of the table must not
+// hold the pointers. The zero value is ready for use, and must not be copied.
 type Weak[K, V any] struct {
 	mu sync.RWMutex
 	of map[weak.Pointer[K]]V
@@ -25,7 +25,8 @@ func (w *Weak[K, V]) Get(p *K) (V, bool) {
 	return v, ok
 }
 
-// Of returns the value of a pointer. The first caller makes it with read. All get the same.
+// Of returns the value of a pointer. If there is none, read makes it. All callers get the same
+// value.
 func (w *Weak[K, V]) Of(p *K, read func(*K) V) V {
 	if v, ok := w.Get(p); ok {
 		return v
@@ -33,7 +34,7 @@ func (w *Weak[K, V]) Of(p *K, read func(*K) V) V {
 	return w.put(p, read(p), false)
 }
 
-// Set gives a pointer a value.
+// Set sets the value of a pointer.
 func (w *Weak[K, V]) Set(p *K, v V) { w.put(p, v, true) }
 
 func (w *Weak[K, V]) put(p *K, v V, replace bool) V {
