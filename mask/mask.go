@@ -12,10 +12,9 @@
 //     credentials.
 //   - An error that a [Rule] knows becomes the fault of the rule. Rules come before all
 //     but a *fault.Error and a panic.
-//   - Any other error depends on who reads it, see [Reader]. [Anyone] reads what kind of failure it
-//     was, in words of this package: a deadline, a missing row, a refused connection, and of
-//     what is not known that it is an internal error. [Trusted] and [Operator] read the
-//     words of the error.
+//   - Any other error depends on the [Reader]. [Anyone] reads what kind of failure it was, in words
+//     of this package: a deadline, a missing row, a refused connection, or, for an unknown error,
+//     an internal error. [Trusted] and [Operator] read the words of the error.
 //   - A panic, and a bug that the runtime found (a nil map, an index out of range), is an
 //     internal error to every reader.
 //
@@ -48,34 +47,32 @@ type Rule func(err error) *fault.Error
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
-	// Rules say what a caller may know of the errors of this server. They are
-	// asked in order, and the first that knows an error wins. They are not asked
-	// about a fault, a panic, or a protocol error that tells the client what to do
-	// next (-32042 and its like). They are asked about any other *jsonrpc.Error, and
-	// about an error with a public message. Of a result with IsError that a tool made
-	// itself they get the first text, as an error.
+	// Rules say what a caller may know of the errors of this server. They are called in order, and
+	// the first that knows an error wins. They are not called for a fault, a panic, or a protocol
+	// error that tells the client what to do next (-32042 and its like). They are called for any
+	// other *jsonrpc.Error, and for an error with a public message. For a result with IsError that
+	// a tool made itself they get its first text, as an error.
 	Rules []Rule
 
-	// Logger gets the record of what is hidden when package correlate does not
-	// stand in the chain. Nil means [slog.Default] at the time of the record.
+	// Logger gets the record of a failure that is hidden from the caller, if package correlate does
+	// not stand in the chain. Nil means [slog.Default] at the time of the record.
 	Logger *slog.Logger
 
 	// Reader is who reads the failures of this server. The zero value is [Anyone].
 	Reader Reader
 
-	// Scrub is one net more, for what only the program knows to be private, such as the
-	// names of its customers: it is applied to every text that leaves in a failure and was not
-	// written by mcpchain, before credentials are hidden. It may be called concurrently. Nil
-	// means that there is none. What is invisible in a text is removed before it is scrubbed, if
-	// something is hidden then. In a recovery step only the hidden part is replaced: the step
-	// keeps its tool and its parameters.
+	// Scrub hides what only the program knows to be private, such as the names of its customers. It
+	// is applied to every text that leaves in a failure and was not written by mcpchain, before
+	// credentials are hidden. It may be called concurrently. Nil hides nothing more. Invisible
+	// characters are removed from a text before it is scrubbed, if something is hidden then. In a
+	// recovery step only the hidden part is replaced: the step keeps its tool and its parameters.
 	Scrub func(text string) string
 
-	// QuoteService shows [Anyone] what a service said itself when it refused a request with a
-	// status of 4xx: its own words, scrubbed by [Scrub], cut at 500 characters and marked
-	// as a quotation. It is called with the service's host, which is "" where the error
-	// does not tell it, and the type of the error, such as "*github.ErrorResponse". Nil
-	// shows nothing of them. The other readers always read them, so it is for Anyone alone.
+	// QuoteService reports whether [Anyone] reads the words with which a service refused a request
+	// with a status of 4xx. They are scrubbed by [Scrub], cut at 500 characters and marked as a
+	// quotation. It is called with the service's host, which is "" if the error does not hold it,
+	// and the type of the error, such as "*github.ErrorResponse". Nil shows no words of services.
+	// The other readers always read them, so QuoteService is for Anyone alone.
 	QuoteService func(host, errorType string) bool
 
 	// Reveal turns masking and scrubbing off, for development: callers see every error as
@@ -84,24 +81,24 @@ type Options struct {
 	Reveal bool
 }
 
-// A Reader says who reads the failures of a server, and so what of an error may be read that
-// nobody worded for the caller and no rule knows. What was worded every reader reads,
-// and none reads a credential, a stack or the value of a panic of this process. In the words of an
-// error, such as the output of another program, stacks are hidden too, and of a panic of Go what
-// stands before its stack (five lines at most); what else that program printed are words.
-// Where several middlewares name a reader for a call, the one who may read most holds.
+// A Reader says who reads the failures of a server. It decides what is shown of an error that was
+// not worded for the caller and that no rule knows. Every reader reads what was worded for the
+// caller. None reads a credential, a stack or the value of a panic of this process. Stacks are also
+// hidden in the words of an error, such as the output of another program, and so are the lines
+// before the stack of a Go panic (five at most); everything else that the program printed counts as
+// words. If several middlewares name a reader for a call, the reader that may read most counts.
 type Reader uint8
 
 const (
-	// Anyone may call the server. Of an error callers read its kind, what to do next, and the
+	// Anyone may call the server. Callers read the kind of an error, what to do next, and the
 	// reference under which the log has the rest.
 	Anyone Reader = iota
 
 	// Trusted callers may read the errors, which were written to be read. The words of an error
-	// stand whole behind the label of its kind, its further lines behind "> "; 8 KiB of several lines or 4 KiB of one at
-	// most. What a driver or a service said is added if the error left it out. Private addresses
-	// are hidden, what was dialled or looked up, and the paths that the caller did not send; of
-	// the place in a source file (main.go:12:3) the directories are.
+	// follow the label of its kind, each further line after "> ": at most 8 KiB in several lines,
+	// or 4 KiB in one. The words of a driver or a service are added if the error left them out.
+	// Hidden are private addresses, what was dialled or looked up, and the paths that the caller
+	// did not send; a place in a source file (main.go:12:3) only loses its directories.
 	Trusted
 
 	// Operator is who runs the server, as the user of a local server over stdio does. It reads what
@@ -175,8 +172,8 @@ func (m *masker) Call(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return res, err
 }
 
-// failed records a failure of which the caller is not told, if nobody else does. It stands apart, so that a
-// success has little room on its stack.
+// failed records a failure that is hidden from the caller, if no other middleware does. It is a
+// function of its own so that the stack frame of a success stays small.
 func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res mcp.Result, f *failure.Failure) {
 	if f.Hides() && !c.Recorded() {
 		c.Log(res, f, 0)
@@ -187,21 +184,20 @@ func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res 
 	}
 }
 
-// Scrub returns the text with everything replaced that should not leave a
-// process: credentials, connection strings, tokens, keys, absolute paths, private
-// addresses, stack frames, SQL statements, environment assignments. It leaves
-// ordinary prose alone, is idempotent, and takes time linear in the length of the
-// text. It shortens a text of more than 64 KiB. It is a second net, not a proof: it does
-// not find a secret that does not look like one. A path is known by a root of a file system
-// (/etc, /home, /mnt, C:\, a share), by two segments that are no route of an API, or, with
-// one segment, by what is done with it (open /x: permission denied); /x alone may be a route
-// and stays.
+// Scrub returns the text with everything replaced that should not leave a process: credentials,
+// connection strings, tokens, keys, absolute paths, private addresses, stack frames, SQL
+// statements, environment assignments. It leaves ordinary prose alone, is idempotent, and takes
+// time linear in the length of the text. It shortens a text of more than 64 KiB. It is a second
+// net, not a proof: it does not find a secret that does not look like one. It recognises a path by
+// a root of a file system (/etc, /home, /mnt, C:\, a share), by two segments that are no route of
+// an API, or, if it has one segment, by what is done with it (open /x: permission denied); /x alone
+// may be a route and stays.
 func Scrub(text string) string { return scrub.Text(text) }
 
-// ScrubCredentials is [Scrub] for a text that somebody worded for the caller: it
-// replaces credentials, keys, tokens and lists of a connection's settings, and leaves paths,
-// addresses and SQL alone. A URL misses its password, a user that is more than a few small
-// letters, and secret parameters; it keeps its host and its port.
+// ScrubCredentials is [Scrub] for a text that was worded for the caller: it replaces credentials,
+// keys, tokens and lists of a connection's settings, and leaves paths, addresses and SQL alone. A
+// URL loses its password, its user unless that is a few small letters, and secret parameters; it
+// keeps its host and its port.
 func ScrubCredentials(text string) string { return scrub.Credentials(text) }
 
 // Is returns a rule for the errors for which errors.Is(err, target) holds. It

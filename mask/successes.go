@@ -14,32 +14,31 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// Successes returns a middleware that hides credentials in the results of calls that
-// succeed, as [ScrubCredentials] finds them: of the named tools, or, without a name, of
-// every tool, resource and prompt that it stands around. Give it to mcpchain.Standard as
-// the first inner middleware: there it stands inside of what keeps answers or cuts them,
-// and outside of your own middlewares. Or wrap a single handler:
+// Successes returns a middleware that hides credentials in the results of calls that succeed, as
+// [ScrubCredentials] finds them. It does so for the named tools, or, without a name, for every
+// tool, resource and prompt that it stands around. Give it to mcpchain.Standard as the first inner
+// middleware: there it stands inside of the middlewares that keep or cut answers, and outside of
+// your own. Or wrap a single handler:
 //
 //	mcpchain.Standard(nil, mask.Successes("query", "read_file"))
 //	middleware.AddTool(server, tool, handler, mask.Successes())
 //
-// It looks at texts, structured content, links, the texts of resources, their bytes if
-// those are a text, and _meta. JSON in a text is treated as structured content is:
-// a text under a name that says secret, such as "api_key", becomes "[redacted]", a number
-// 0, and everything else stays as it is. So types stay what they were. In an object under
-// such a name a member stays that describes the secret by its name and by its looks:
-// {"auth": {"code": "expired"}}, {"token": {"expires_in": 3600}}. The output schema
-// of a tool may no longer allow the result, for example because it has a pattern for the
-// secret. Then the call fails, and the failure says that the call was carried out.
+// It looks at texts, structured content, links, the texts of resources, their bytes if those are a
+// text, and _meta. JSON in a text is treated as structured content is: a text under a name that
+// says secret, such as "api_key", becomes "[redacted]", a number 0, and everything else stays as it
+// is. So types do not change. In an object under such a name, a member stays if its name and its
+// value only describe the secret: {"auth": {"code": "expired"}}, {"token": {"expires_in": 3600}}.
+// The output schema of a tool may no longer allow the result, for example because it has a pattern
+// for the secret. Then the call fails, and the failure says that the call was carried out.
 //
-// What the handler returned is not written to. Nothing is cut off, and nothing bounds the
-// size of what is searched; recover.Options.MaxResult does. Images, sounds and bytes that
-// are no text are not searched. Content of a type of the program's own is searched as it is sent. As everywhere the scrubber is a second net: it hides what
-// looks like a credential, also one that the tool is there to return. With
-// [Options].Reveal nothing is hidden.
+// The handler's result is not written to. Nothing is cut off, and Successes does not bound the size
+// of what it searches; recover.Options.MaxResult does. Images, sounds and bytes that are no text
+// are not searched. Content of a type of the program's own is searched in the form in which it is
+// sent. As everywhere the scrubber is a second net: it hides what looks like a credential, even if
+// the tool is there to return it. With [Options].Reveal nothing is hidden.
 //
-// A tool that is named and that the server does not list is reported to the log once, as
-// a warning. An empty name panics.
+// If the server does not list a named tool, that is logged once, as a warning. An empty name
+// panics.
 func Successes(tools ...string) mcp.Middleware {
 	if i := slices.Index(tools, ""); i >= 0 {
 		panic(fmt.Sprintf("mask.Successes: tools[%d] is empty; give a name", i))
