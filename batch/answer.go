@@ -49,16 +49,16 @@ func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
 	return res, out, nil
 }
 
-// ToolResult returns the answer of a raw tool: that of [Result.Output], with the same as
-// structured content, because clients drop one or the other.
+// ToolResult returns the answer of a raw tool: that of [Result.Output], with the output as
+// structured content too, because clients drop one or the other.
 func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
 	res, out, _ := r.Output()
 	res.StructuredContent = encode(out)
 	return res
 }
 
-// fault returns the failure that the answer is: of the kind of its items, where all
-// failed in the same way.
+// fault returns the failure of an answer in which nothing succeeded. If all items failed with the
+// same kind, it has that kind.
 func (r *Result[Out]) fault() *fault.Error {
 	kind := fault.KindTool
 	switch len(r.byType) {
@@ -80,8 +80,8 @@ func (r *Result[Out]) fault() *fault.Error {
 // tooLong is the value of an item that no answer could hold, which is not kept.
 type tooLong struct{}
 
-// written returns a copy of r in which the values are JSON, and the items are failures of
-// which the value cannot be written.
+// written returns a copy of r in which the values are JSON. An item whose value cannot be written
+// has failed in it.
 func (r *Result[Out]) written() *Result[Out] {
 	cp := *r
 	cp.Items = slices.Clone(r.Items)
@@ -101,7 +101,8 @@ func (r *Result[Out]) written() *Result[Out] {
 	return &cp
 }
 
-// notJSON is the server's fault, and not what the error looks like.
+// notJSON returns the error for a value that is not JSON. It is a bug of the server, whatever err
+// looks like.
 func notJSON(what string, err error) error {
 	return classify.HideError(fmt.Errorf("batch: %s is not JSON: %w", what, err), nil)
 }
@@ -110,7 +111,7 @@ func notJSON(what string, err error) error {
 func encode(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic("batch: " + err.Error()) // cannot be: strings, numbers and raw JSON that was written or read
+		panic("batch: " + err.Error()) // cannot happen: it holds only strings, numbers and raw JSON that was written or read
 	}
 	return raw
 }
@@ -121,11 +122,11 @@ type entry struct {
 	add  func() // puts it there
 }
 
-// list puts what fits of the items into out, and returns it as text: what to send again and
-// what to check first, then errors, then results. If not all fits, a list leaves half of the
-// room to those behind it, or as much as they need.
+// list adds as many items as fit to out, and returns them as text: first what to send again, then
+// what to check, then errors, then results. If not all fit, each list leaves to the lists after it
+// half of the remaining bytes, or as much as they need.
 func (r *Result[Out]) list(out *Output[Out], used int) string {
-	const headings = 512 // bytes of them, and of what is said about what is left out
+	const headings = 512 // bytes, for the headings and the lines about what is left out
 	var again, first, lines []string
 	var failed []*Item[Out]
 	sent := func(item *Item[Out], items *[]any, texts *[]string) entry {
@@ -161,7 +162,7 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 	omitted := map[string]int{}
 	room := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
 	for i, member := range members {
-		behind := 0 // bytes of what may fit of the lists behind it
+		behind := 0 // bytes of those items in later lists that can fit
 		for _, m := range members[i+1:] {
 			for _, e := range lists[m] {
 				if e.size <= room-behind {
@@ -191,7 +192,7 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 	return text
 }
 
-// sendable is what the caller sends for an item.
+// sendable returns what the caller sends for an item.
 func (r *Result[Out]) sendable(item *Item[Out]) json.RawMessage {
 	raw, err := classify.JSON(r.send(item.Index))
 	if err != nil && item.Key != "" {
@@ -203,8 +204,8 @@ func (r *Result[Out]) sendable(item *Item[Out]) json.RawMessage {
 	return raw
 }
 
-// resultOf returns an item that did not fail as it is shown, its line, and its size in bytes
-// in the longer of the two forms of the answer.
+// resultOf returns, for an item that did not fail, the item as it is shown, its line of text, and
+// its size in bytes in the longer of the two forms of the answer.
 func (r *Result[Out]) resultOf(item *Item[Out]) (result Item[Out], line string, size int) {
 	result = *item
 	result.Key = shown(item.Key)
@@ -219,7 +220,8 @@ func (r *Result[Out]) resultOf(item *Item[Out]) (result Item[Out], line string, 
 	return result, line, size
 }
 
-// errorSize is the size of a failed item. Its text is made of all of them, see failureLines.
+// errorSize returns how many bytes a failed item takes at most. failureLines joins items with equal
+// texts.
 func (r *Result[Out]) errorSize(item *Item[Out]) int {
 	return max(
 		len(encode(item.Err))+len(encode(r.keyName))+len(encode(shown(item.Key)))+48,
@@ -227,7 +229,7 @@ func (r *Result[Out]) errorSize(item *Item[Out]) int {
 	)
 }
 
-// members is a failed item in the structured value.
+// members returns a failed item as it stands in the structured value.
 func (r *Result[Out]) members(item *Item[Out]) (members OutputError) {
 	_ = json.Unmarshal(encode(item.Err), &members) // it is an object
 	members["index"], members["recoverable"] = item.Index, item.next() == sendAgain
@@ -237,7 +239,7 @@ func (r *Result[Out]) members(item *Item[Out]) (members OutputError) {
 	return members
 }
 
-// section is a list in the text of an answer.
+// section returns a list as it stands in the text of an answer.
 func section(heading, before string, texts []string, missing int) string {
 	if len(texts) == 0 && missing == 0 {
 		return ""
@@ -268,7 +270,8 @@ func (r *Result[Out]) name(item *Item[Out]) string {
 	return words.Quote(shown(item.Key), 200)
 }
 
-// shown returns a key as an answer has it. A key may be what the caller sent, and a credential.
+// shown returns a key as it stands in an answer. A key may come from the caller and hold a
+// credential.
 func shown(key string) string { return scrub.Credentials(key) }
 
 // keyed puts the name of the keys before names of items.
@@ -279,8 +282,8 @@ func (r *Result[Out]) keyed(item *Item[Out], names string) string {
 	return r.keyName + " " + names
 }
 
-// suggestionOf returns the line of what the author of an item's failure suggests, "" where that is what
-// its kind always does.
+// suggestionOf returns the line with the suggestion of an item's failure. It is "" if the
+// suggestion is the general one of the failure's kind.
 func suggestionOf[Out any](item *Item[Out]) string {
 	const most = 600
 	e := item.Err
@@ -292,8 +295,8 @@ func suggestionOf[Out any](item *Item[Out]) string {
 	return strings.ReplaceAll(words.Clip(line, most), "\n", "\n  ")
 }
 
-// errorText tells a failure without the name of its item and without what stands in
-// the suggestion of the batch.
+// errorText returns the text of a failure without the name of its item and without what the
+// suggestion of the batch says.
 func errorText(e *fault.Error) string {
 	const most = 600
 	d := e.Data()
@@ -303,7 +306,8 @@ func errorText(e *fault.Error) string {
 	return strings.ReplaceAll(words.Clip(text, most), "\n", "\n  ")
 }
 
-// failureLines tells the failures in one line for each text that they have.
+// failureLines returns one line for each text of a failure, with the names of all items that have
+// it.
 func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 	type group struct {
 		text         string
@@ -318,7 +322,7 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 		}
 		items[g] = append(items[g], item)
 	}
-	told := map[string]bool{} // suggestions, of which equal ones are given once
+	told := map[string]bool{} // suggestions that have a line already
 	for _, g := range groups {
 		items, label := items[g], " Reference: "
 		if len(items) > 1 {
@@ -339,7 +343,7 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 	return lines
 }
 
-// several lists what is said of items, of which one line names ten.
+// several lists the texts of items, at most ten in one line.
 func several[Out any](items []*Item[Out], text func(*Item[Out]) string) string {
 	const most = 10
 	var all []string

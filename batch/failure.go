@@ -12,8 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A publishedError is classified, masked and recorded already: an item that was a call of its
-// own.
+// A publishedError is classified, masked and recorded already: its item was a call of its own.
 type publishedError struct {
 	public *fault.Error
 	quote  bool
@@ -21,12 +20,12 @@ type publishedError struct {
 
 func (e *publishedError) Error() string { return e.public.Error() }
 
-// A failer makes of an error of the function what a caller may know of it: of each item as
-// of a call of its own, below the one that the batch is part of.
+// A failer turns an error of the function into what a caller may know of it. It treats each item as
+// a call of its own, below the call that the batch is part of.
 type failer struct {
-	ctx    context.Context //nolint:containedctx // of the batch's caller; a failer lives as long
+	ctx    context.Context //nolint:containedctx // that of Run's caller; a failer lives no longer than it
 	c      *call.Call
-	part   int    // of the call: which batch of it this is, from 0
+	part   int    // the number of this batch in its call, from 0
 	prefix string // of the index of an item, in its reference
 	items  []call.Item
 
@@ -45,16 +44,16 @@ func newFailer(ctx context.Context, items int) *failer {
 	return f
 }
 
-// context returns the context of an item below ctx, in which what the item begins is counted for it.
+// context returns the context of an item below ctx. What the handler begins with it is noted for
+// the item.
 func (f *failer) context(ctx context.Context, index int) context.Context {
 	f.items[index].Context = ctx //nolint:fatcontext // one context an item, which is begun once
 	return &f.items[index]
 }
 
-// failed classifies, masks and records the failure of an item. What it says of sending the
-// item again is what the retry member of its error, the lists of what to send again and
-// what to check, and the suggestion follow from. Late is told instead of an error that
-// nobody worded; nil means the error.
+// failed classifies, masks and records the failure of an item. The retry member of the item's
+// error, the lists of what to send again and what to check, and the suggestion follow from the
+// result. If late is not nil, it replaces an error that was not worded for callers.
 func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	how.public = fault.Generic(fault.KindInternal) // the item has failed also if something panics
 	defer safe.Survive()
@@ -72,10 +71,10 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Running: safe.Is(err, errStuck)})
 	retry := answer.Said()
 	if answer.Retry.ShouldRetry && answer.Hint.Retry != fault.RetryYes {
-		retry = nil // one more try is for who is counted
+		retry = nil // one more try is only for calls that are counted
 	}
 	if _, said := known.Fault().Retry(); retry != nil && !said && !retry.ShouldRetry && retry.Effect != fault.EffectUnknown && !retry.Partial {
-		retry = nil // that it is not sent again is said by the list in which it does not stand
+		retry = nil // that the item is not in retry_items says so already
 	}
 	refused := answer.Hint.Retry == fault.RetryNo && answer.Hint.Effect != fault.EffectUnknown
 	how.open = answer.Said() == nil && answer.Effect == fault.EffectUnknown && !refused
@@ -95,9 +94,9 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 // failed is how an item failed.
 type failed struct {
 	public *fault.Error
-	quote  bool // the text shows the reference, because the log knows more
-	worded bool // somebody made it for the caller to read
-	open   bool // nobody knows whether it took effect, and nothing is said of it
+	quote  bool // the text shows the reference, because the log has more
+	worded bool // it was made for the caller to read
+	open   bool // its effect is unknown, and its error does not say so
 }
 
 // publish records the failure of an item and returns what a caller may know of it.
@@ -112,7 +111,7 @@ func publish(below *call.Call, f *failure.Failure, err error) (public *fault.Err
 	return public, quote
 }
 
-// whatRepeats says what a repetition of the call can do. It is asked once for all items.
+// whatRepeats says what a repetition of the call can do. It is found out once for all items.
 func (f *failer) whatRepeats() failure.Safety {
 	f.asked.Do(func() { // if the server's list panics, the tool writes
 		safe.Call(func() { f.safety = f.c.Safety(nil) }, nil)

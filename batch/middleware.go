@@ -57,25 +57,24 @@ func (o *Options) Middleware(optional.Batch) mcp.Middleware { return optional.Ne
 //		{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
 //	}})
 //
-// Where get_user is listed, get_users is listed behind it, with the same arguments but
-// for a list in the place of the item. A call of get_users calls get_user, through
-// everything that stands inside of this middleware, once for each element, as often as it is in the list: a call of
-// its own, below the one that came, with the session and the identity of its caller,
-// so that filters, limits, validation, masking and retries apply to each item. The
-// answers are put together as [Result.ToolResult] does. Progress is told as [Run] does.
+// Where get_user is listed, get_users is listed behind it, with the same arguments except that a
+// list replaces the item. A call of get_users calls get_user once for each element of the list,
+// equal ones too, through everything that stands inside of this middleware. Each is a call of its
+// own, below the call of get_users, with the session and the identity of its caller, so that
+// filters, limits, validation, masking and retries apply to each item. The answers are put together
+// as [Result.ToolResult] does. Progress is reported as [Run] does.
 //
-// The value of an item is the structured content of its answer, else its text, else its
-// content. A value that is longer than the whole answer may be is not kept. If package
-// degrade says something of an answer that the value does not have, the value is an object
-// with that and the member "value". An item that
-// asks for input has failed: its error says which tool to call for it alone, and holds what it
-// asks for.
+// The value of an item is the structured content of its answer, else its text, else its content. A
+// value that is longer than the whole answer may be is not kept. If package degrade has marked an
+// answer and the value does not show that, the value is an object with the mark and the member
+// "value". An item that asks for input has failed: its error says which tool to call for it alone,
+// and holds what it asks for.
 //
-// A tool that a caller may not list has no list form for that caller. That holds for
-// filters that stand inside. A filter that stands outside has to know the sibling's name.
-// If the server has a tool of the sibling's name itself, the sibling is not offered, and
-// calls of the name go on to the server. That is recorded once as a warning, and so is a
-// List whose tool nobody lists: when tools are listed, or the sibling is called.
+// A tool that a caller may not list has no list form for that caller. That holds for filters that
+// stand inside. A filter that stands outside has to know the sibling's name. If the server has a
+// tool of the sibling's name itself, the sibling is not offered, and calls of the name go on to the
+// server. That is recorded once as a warning, when tools are listed or the sibling is called; so is
+// a List whose tool is not listed.
 //
 // Calls of other tools pass at the cost of one look into a map. opts may be nil. New
 // panics when a List lacks a name, or when two have the same As.
@@ -186,8 +185,8 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return &res
 }
 
-// lookUp returns the definition of a tool, as it is listed for the caller of req by what
-// stands inside.
+// lookUp returns the definition of a tool, as the middlewares and the server inside list it for the
+// caller of req.
 func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req mcp.Request, tool string) (*mcp.Tool, error) {
 	return c.Below(ctx, "list", itemRequest(req, tool, nil)).ToolNow(next)
 }
@@ -202,7 +201,7 @@ func (f *form) refused(ctx context.Context, c *call.Call, why error) bool {
 	return why != nil
 }
 
-// unknown is the SDK's own answer to a call of a tool that there is not.
+// unknown returns the SDK's own error for a call of a tool that does not exist.
 func unknown(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }
@@ -216,6 +215,6 @@ var (
 type form struct {
 	List
 	run    RunOptions[json.RawMessage]
-	made   table.Weak[mcp.Tool, sibling] // of the tool: one definition of it stays the same
+	made   table.Weak[mcp.Tool, sibling] // by the definition of the tool, which stays the same
 	warned atomic.Bool
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// elementOptions are the options of a run of a list's elements.
+// elementOptions returns the options for running the elements of a list.
 func elementOptions(list List) *RunOptions[json.RawMessage] {
 	var o RunOptions[json.RawMessage]
 	if list.Run != nil {
@@ -36,8 +36,8 @@ func ownText(raw json.RawMessage) string {
 	return ""
 }
 
-// read reads the arguments of a call of the sibling: the items, and what stands before one of
-// them in the arguments of its call. An error is the caller's.
+// read reads the arguments of a call of the sibling. It returns the items, and head: the
+// arguments for the call of one item up to its value. An error is the caller's fault.
 func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, err error) {
 	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
 	wrong := func(field, expected, suggestion, message string, of ...any) error {
@@ -85,7 +85,7 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 	return items, append(append(head, encode(f.Item)...), ':'), nil
 }
 
-// with returns the arguments of the call of an item, of which head is the beginning.
+// with returns the arguments for the call of one item. They begin with head.
 func with(head []byte, item json.RawMessage) json.RawMessage {
 	return slices.Concat(head, item, []byte("}"))
 }

@@ -18,8 +18,8 @@ import (
 // call answers a call of a sibling.
 func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	f := l.byName[req.Params.Name]
-	// The server may have a tool of the sibling's name, and may not have the tool, or
-	// not for this caller. Where nobody can list the tools, they are taken to be there.
+	// The server may have a tool of the sibling's name, and may not have the tool, or not for
+	// this caller. If the tools cannot be listed, the tool is assumed to exist.
 	if _, err := lookUp(ctx, c, next, req, f.As); err == nil {
 		f.refused(ctx, c, errTaken)
 		return next(ctx, c.Method(), req)
@@ -63,9 +63,9 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	return complete, nil
 }
 
-// itemRequest is a request for another tool in the place of req. Of what req says about itself
-// it has the protocol, the client and the trace: a progress token identifies one call, and a
-// key that makes a repetition harmless must not be that of all items.
+// itemRequest returns a request for another tool in the place of req. It takes over the
+// protocol, the client and the trace from the _meta of req, but no progress token, which
+// identifies one call, and no idempotency key, which all items must not share.
 func itemRequest(req mcp.Request, tool string, args json.RawMessage) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Extra: req.GetExtra(), Params: &mcp.CallToolParamsRaw{
@@ -75,9 +75,9 @@ func itemRequest(req mcp.Request, tool string, args json.RawMessage) *mcp.CallTo
 
 var errNoAnswer = errors.New("batch: the call of an item was answered with neither a result nor an error")
 
-// value returns what the answer of an item is worth: its structured content, else its
-// text, else its content, as JSON. What no answer can hold is not kept, so that the
-// memory of a call is bounded by the number of its items.
+// value returns the value in the answer of an item: its structured content, else its text,
+// else its content, as JSON. A value that no answer can hold is not kept, so that the memory
+// of a call is bounded by the number of its items.
 func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || tool == nil {
@@ -109,9 +109,10 @@ func (f *form) value(res mcp.Result, item json.RawMessage) (any, error) {
 // degradedKey is the MetaKey of package degrade, whose middleware stands inside.
 const degradedKey = wire.DegradedKey
 
-// marked returns the value of an item beside what package degrade says of its answer, so
-// that nothing old is taken for fresh: that stands in the _meta and in a text behind the
-// value where the tool's output schema has no place for it. The list form's has.
+// marked returns the value of an item together with what package degrade says about its
+// answer, so that nothing old is taken for fresh. If the tool's output schema has no place for
+// that, it stands only in the _meta and in a text after the value. The list form's schema has
+// a place.
 func marked(value json.RawMessage, status any) json.RawMessage {
 	if status == nil {
 		return value
@@ -128,8 +129,8 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 	return encode(marks)
 }
 
-// needsInput is the failure of an item that asks for input, which one answer for many
-// items cannot do.
+// needsInput returns the failure of an item that asks for input: one answer for many items
+// cannot ask.
 func (f *form) needsInput(tool *mcp.CallToolResult, item json.RawMessage) error {
 	return fault.New(fault.KindPreconditionFailed, "this item needs more input from the user").
 		With("input_requests", tool.InputRequests).

@@ -56,7 +56,7 @@ func (f *form) define(tool *mcp.Tool) (*mcp.Tool, error) {
 	return &sibling, nil
 }
 
-// schema is a JSON schema, or a part of it, of which the members are looked at.
+// schema is a JSON schema, or a part of one, with its members still encoded.
 type schema map[string]json.RawMessage
 
 // inputSchema derives the schema of the arguments of the list form. It takes a schema
@@ -84,7 +84,7 @@ func (f *form) inputSchema(of any) (json.RawMessage, error) {
 	root["required"] = encode(append(required, f.Items))
 	root["properties"] = encode(properties)
 	f.forget(root)
-	// What refers to the item's schema finds it in its new place.
+	// References to the item's schema get its new place.
 	was, is := encode(f.Item), encode(f.Items)
 	old, fresh := `"#/properties/`+string(was[1:len(was)-1]), `"#/properties/`+string(is[1:len(is)-1])+"/items"
 	out := bytes.ReplaceAll(encode(root), []byte(old+`"`), []byte(fresh+`"`))
@@ -106,8 +106,8 @@ func (f *form) listSchema(item json.RawMessage) json.RawMessage {
 	return encode(list)
 }
 
-// forget removes the rules over several arguments in which the item has a part, and
-// the examples: each item is checked against them in a call of its own.
+// forget removes the examples, and the rules over several arguments that mention the
+// item: each item is checked against them in a call of its own.
 func (f *form) forget(root schema) {
 	name := encode(f.Item)
 	for _, group := range [][]string{
@@ -129,7 +129,7 @@ func (f *form) forget(root schema) {
 var outputSchema = sync.OnceValue(func() *jsonschema.Schema {
 	s, err := jsonschema.For[Output[any]](nil)
 	if err != nil {
-		panic("batch: " + err.Error()) // cannot be: a test makes it
+		panic("batch: " + err.Error()) // cannot happen: a test makes the schema
 	}
 	return s
 })

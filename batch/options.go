@@ -31,10 +31,10 @@ type RunOptions[In any] struct {
 	Concurrency int
 
 	// Limit is how long one item may take. The context that the function gets ends then. A function
-	// that goes on nevertheless is left behind a tenth of a second later: its item has
-	// failed, what it returns later is dropped, and another goroutine takes its place. If
-	// more functions are left behind than Concurrency, the further ones are not replaced.
-	// Zero and negative values mean no limit. A limit is at least a millisecond.
+	// that goes on nevertheless is left behind a tenth of a second later: its item has failed, what
+	// the function returns later is dropped, and another goroutine takes its place. If more
+	// functions than Concurrency are left behind, the further ones are not replaced. Zero and
+	// negative values mean no limit. A limit is at least a millisecond.
 	Limit time.Duration
 
 	// MaxFailures stops the batch when that many items have failed; 1 stops it at the
@@ -51,14 +51,14 @@ type RunOptions[In any] struct {
 	// KeyName is what a key is called in the answer, such as "file". Empty means "key".
 	KeyName string
 
-	// MaxBytes bounds the text and the structured value of the answer, each. What does not
-	// fit is left out, and the answer says how much of what. Zero means 64 KiB, and 1 KiB
-	// is the least.
+	// MaxBytes bounds the text and the structured value of the answer, each. What does not fit is
+	// left out, and the answer says how many items of which list. Zero means 64 KiB, and 1 KiB is
+	// the least.
 	MaxBytes int
 }
 
-// refuse panics with a mistake of a programmer's, if it was made; at is the package, the
-// function and the field that the options came in.
+// refuse panics with the programmer's mistake if made is true. at names the package, the function
+// and the field of the options.
 func refuse(made bool, at, mistake string) {
 	if made {
 		panic(at + "." + mistake)

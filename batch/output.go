@@ -46,9 +46,9 @@ type ErrorSummary struct {
 	Suggestion       string             `json:"suggestion,omitempty" jsonschema:"what to do next"`
 }
 
-// OutputError is a failure of an item, as it stands in an answer: the members of a
-// fault ("type", "message" ...), "index", the key under the name that the options give
-// it, and "recoverable". It is a map because of that name.
+// OutputError is the failure of an item, as it stands in an answer: the members of a fault
+// ("type", "message" ...), "index", "recoverable", and the key under the name that the
+// options give it. It is a map because that name varies.
 type OutputError map[string]any
 
 // Fault returns the failure.
@@ -57,7 +57,8 @@ func (e OutputError) Fault() *fault.Error {
 	return f
 }
 
-// reserved are the members of an OutputError that a key cannot be called.
+// reserved are the names that KeyName cannot be: an OutputError has members with these
+// names.
 var reserved = func() map[string]bool {
 	names := map[string]bool{"index": true, "recoverable": true}
 	for i, members := 0, reflect.TypeFor[fault.Data](); i < members.NumField(); i++ {

@@ -41,11 +41,11 @@ func notifying(req mcp.Request) notify {
 	}
 }
 
-// progress tells a caller how many items have finished, of how many, and how many failed, as
-// long as that grows, and once more when end is called, which waits for that. It runs in a
-// goroutine of its own, because a write to a client that does not read may take for ever. A
-// notification that fails or takes too long ends it. ctx is that of the handler, in which the
-// SDK finds where to send notifications.
+// progress notifies a caller how many items have finished, of how many, and how many failed,
+// whenever that number has grown, and once more when end is called. end waits for the last
+// notification. progress runs in a goroutine of its own, because a write to a client that
+// does not read may take for ever. A notification that fails or takes too long ends it. ctx
+// is that of the handler: the SDK finds in it where to send notifications.
 func progress(ctx context.Context, send notify, counts func() (done, failed, total int)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over, gone := make(chan struct{}), make(chan struct{})
@@ -61,7 +61,7 @@ func progress(ctx context.Context, send notify, counts func() (done, failed, tot
 				last = true
 			}
 			done, failed, total := counts()
-			if ctx.Err() != nil { // nobody waits for it any more
+			if ctx.Err() != nil { // the caller waits no longer
 				return
 			}
 			if done == sent {

@@ -12,10 +12,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A Status says what became of an item.
+// A Status says how an item ended.
 type Status string
 
-// What became of an item.
+// The ways in which an item can end.
 const (
 	NotRun    Status = "not_run"   // the batch was stopped before
 	Succeeded Status = "succeeded" // the function returned a value
@@ -67,7 +67,7 @@ type step uint8
 const (
 	nothing    step = iota
 	sendAgain       // as it is
-	checkFirst      // it failed but may have taken effect: somebody has to look before it is sent again
+	checkFirst      // it failed but may have taken effect: that has to be checked before it is sent again
 )
 
 func (i *Item[Out]) next() step {
@@ -89,8 +89,8 @@ const (
 	byStuck    = "stuck"
 )
 
-// stops says each reason in words, and of which kind an answer is in which nothing else
-// failed.
+// stops has, for each reason, its words and the kind of an answer in which no item failed and none
+// succeeded.
 var stops = map[string]struct {
 	text string
 	kind fault.Kind
@@ -101,7 +101,7 @@ var stops = map[string]struct {
 	byStuck:    {"too many items did not finish in time", fault.KindTool},
 }
 
-// A Result is what became of a batch. It is not changed once Run has returned it.
+// A Result is the outcome of a batch. It does not change once Run has returned it.
 type Result[Out any] struct {
 	Counts
 
@@ -120,7 +120,7 @@ type Result[Out any] struct {
 	maxBytes int
 }
 
-// maxKinds bounds the kinds that are told apart: a program may make up its own.
+// maxKinds bounds the kinds that are counted apart: a program may make up its own.
 const maxKinds = 64
 
 // count counts the outcomes anew.
@@ -160,7 +160,7 @@ func (r *Result[Out]) countFailed(item *Item[Out]) {
 	}
 }
 
-// causes joins the kinds that ask for the same thing.
+// causes joins the kinds after which the caller should do the same.
 var causes = []struct {
 	name, advice string
 	kinds        []fault.Kind
@@ -208,8 +208,8 @@ func (r *Result[Out]) suggestion() string {
 	return strings.Join(sentences, " ")
 }
 
-// waitText says when to send again what can be. Nobody in a conversation waits for
-// longer than two minutes.
+// waitText says when to send retry_items again. Nobody in a conversation waits for longer than two
+// minutes.
 func waitText(seconds float64) string {
 	switch whole := int(math.Ceil(min(seconds, 1<<31))); {
 	case whole == 0:

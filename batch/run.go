@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// grace is how long a function that was told to stop has for returning, before it
-	// is left behind.
+	// grace is how long a function has to return after its context ended, before it is
+	// left behind.
 	grace = 100 * time.Millisecond
 
 	// maxReserve is the most of a deadline that is kept for the answer.
@@ -25,9 +25,10 @@ const (
 // the answer. What was done until then is in the result, and the items that were not begun
 // are there as [NotRun]. The items of the result are in the order of the input.
 //
-// Inside a call that passes mcpchain's middlewares and has a progress token, its caller is
-// told how many items have finished, of how many, and how many failed: four times a second
-// at most, and at the end, before the answer. Only the first batch of a call tells.
+// Inside a call that passes mcpchain's middlewares and has a progress token, the client is
+// notified how many items have finished, of how many, and how many failed: at most four
+// times a second, and at the end, before the answer. Only the first batch of a call sends
+// notifications.
 //
 // A function that does not return when its context ends is left behind a tenth of a
 // second later, and its item has failed. Apart from such functions, nothing of Run goes
@@ -58,29 +59,29 @@ func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Cont
 			item.Key = safe.Text(func() string { return o.Key(items[i]) })
 		}
 	}
-	if b.result.failer.part == 0 { // what a client is told must increase, so only one batch can tell
+	if b.result.failer.part == 0 { // progress must increase, so only one batch of a call can report it
 		b.notify = notifying(b.result.failer.c.Request())
 	}
 	return b
 }
 
-// A batch is what runs the items of one Run: some workers, which are goroutines, and
-// the goroutine that called Run, which waits for them.
+// A batch runs the items of one Run. Its workers are goroutines; the goroutine that called
+// Run waits for them.
 type batch[Out any] struct {
 	fn          func(context.Context, int) (Out, error)
 	concurrency int
 	limit       time.Duration
 	maxFailures int
-	notify      notify // nil if nobody asked
+	notify      notify // nil if the caller asked for no progress
 
 	ctx   context.Context //nolint:containedctx // for the function: ends with the batch
 	grace time.Duration   // for what runs when ctx ends
 	idle  chan struct{}   // closed when no worker is left
 
-	mu          sync.Mutex // never held while code of the user's runs
+	mu          sync.Mutex // never held while user code runs
 	result      Result[Out]
 	states      []state
-	workers     int // that were not left behind, and one for whoever starts them
+	workers     int // that were not left behind, and one for the goroutine that starts them
 	begun       int
 	finished    int
 	failures    int
@@ -88,15 +89,15 @@ type batch[Out any] struct {
 	interrupted bool // an item ran when ctx ended
 }
 
-// A state says who decides what becomes of an item: its worker while it runs, and then
-// whoever was the first to take it.
+// A state says who sets the outcome of an item: its worker or the one that leaves it
+// behind, whichever is first to take it.
 type state uint8
 
 const (
 	waiting state = iota
-	running       // with the function of the user's, which may not return
+	running       // in the user's function, which may not return
 	ended         // it returned
-	left          // it did not: what it returns is dropped, and its worker is one too many
+	left          // it did not return in time: its result is dropped, and its worker ends when it returns
 )
 
 func (b *batch[Out]) run(ctx context.Context) *Result[Out] {
@@ -185,7 +186,7 @@ func (b *batch[Out]) work() {
 	}
 }
 
-// next begins an item. It reports false, and the worker has left, when there is none.
+// next begins an item. If there is none, it takes the worker off and reports false.
 func (b *batch[Out]) next() (i int, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,8 +207,8 @@ func (b *batch[Out]) leave() {
 	}
 }
 
-// call runs the function of the user's for an item. late is what is said of an error that
-// came with the end of the item's time, unless somebody worded it.
+// call runs the user's function for an item. late replaces an error that came with the end
+// of the item's time, unless that error was worded for callers.
 func (b *batch[Out]) call(i int) (value Out, late *fault.Error, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -256,10 +257,10 @@ func (b *batch[Out]) end(i int, value Out, late *fault.Error, err error) bool {
 	return true
 }
 
-// fail makes a failed item of one that the caller has taken.
+// fail sets the failure of an item that the caller of fail has taken.
 func (b *batch[Out]) fail(i int, err error, late *fault.Error) {
 	how := failed{public: fault.Generic(fault.KindInternal)}
-	defer func() { // also when what is asked about the failure ends the goroutine
+	defer func() { // deferred, because looking at the failure may end the goroutine
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		item := &b.result.Items[i]
@@ -273,7 +274,7 @@ func (b *batch[Out]) fail(i int, err error, late *fault.Error) {
 	how = b.result.failer.failed(i, err, late)
 }
 
-// theItem is what failures of ours call the item; its key stands beside it.
+// theItem is how this package's own failures name the item; its key stands beside it.
 const theItem = "the item"
 
 var (
@@ -281,8 +282,8 @@ var (
 	errStuck  = errors.New("batch: the function did not return when its context ended, and was left behind")
 )
 
-// giveUp leaves an item behind that still runs, and puts another worker in the place of
-// its own unless too many were left behind.
+// giveUp leaves behind an item that still runs, and starts another worker in the place of
+// the item's, unless too many were left behind.
 func (b *batch[Out]) giveUp(i int, why *fault.Error) {
 	b.mu.Lock()
 	if b.states[i] != running {
@@ -305,7 +306,8 @@ func (b *batch[Out]) giveUp(i int, why *fault.Error) {
 	b.fail(i, why.Because(errStuck), nil)
 }
 
-// over is the failure of an item that ran when the context of the batch ended.
+// over returns the failure of an item that was running when the context of the batch
+// ended.
 func (b *batch[Out]) over() *fault.Error {
 	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
 		return fault.New(fault.KindTimeout, theItem+" had not finished when the time for the batch was over")

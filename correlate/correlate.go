@@ -13,10 +13,10 @@
 // wrapped in [Handler] adds the reference to every record that is written with the
 // context of a call.
 //
-// Outcome says how the call ended, and kind what kind of failure the caller is told. Over
-// HTTP the record has the authenticated user and the beginning of a hash of the session's
-// ID, which is itself a credential. An item of a batch or a part of an answer that fails
-// has a record of its own, "mcp part of a call".
+// Outcome says how the call ended, and kind which kind of failure the caller reads. Over HTTP
+// the record has the authenticated user and the beginning of a hash of the session's ID, which
+// is itself a credential. An item of a batch or a part of an answer that fails has a record of
+// its own, "mcp part of a call".
 //
 // Arguments and results of calls are not logged, unless Advanced asks for arguments. Errors are
 // logged as they came, with one exception: the SDK's error about wrong arguments holds the
@@ -48,10 +48,10 @@ type Options struct {
 	// and bugs at Error.
 	Logger *slog.Logger
 
-	// NewID makes the ID of a call, its reference. It is called at most once a call, and
-	// only when somebody asks for the ID. Nil means a UUIDv7 (RFC 9562), and so does an
-	// answer that cannot be an ID, see [Source]. Do not let callers choose the whole ID:
-	// one could choose that of another caller's call. [Extend] prevents it.
+	// NewID makes the ID of a call, its reference. It is called at most once a call, and only
+	// when the ID is needed. Nil means a UUIDv7 (RFC 9562), which also replaces a text that
+	// cannot be an ID, see [Source]. Do not let callers choose the whole ID: one could choose
+	// the ID of another caller's call. [Extend] prevents it.
 	NewID Source
 
 	// Level gives the level at which an outcome is recorded. Nil means the levels that
@@ -64,30 +64,30 @@ type Options struct {
 	// above, a success too, with slow=true. Zero means that no call is slow.
 	Slow time.Duration
 
-	// Attrs adds attributes of the program's own to the record: a tenant, for example. It
-	// is called once for each record, each time in a goroutine of its own, so calls may
-	// overlap. At most 32 attributes are taken, those in groups included. Of a value above
-	// 1 KiB the beginning of its text is taken. A panic or a runtime.Goexit of Attrs is
-	// survived. Nil adds none.
+	// Attrs adds attributes of the program's own to the record: a tenant, for example. It is
+	// called once for each record, each time in a goroutine of its own, so calls may overlap.
+	// At most 32 attributes are taken, those in groups included. A value above 1 KiB is cut to
+	// the beginning of its text. A panic or a runtime.Goexit of Attrs is survived. Nil adds
+	// none.
 	Attrs func(ctx context.Context, req mcp.Request) []slog.Attr
 
-	// Observe is called with the end of every call, for metrics, before the answer is sent.
-	// The ID of the call is [ID] of ctx. It is called each time in a goroutine of its own, so
-	// calls may overlap, and it must return soon. A panic or a runtime.Goexit of it is
-	// survived. What is not recorded is not observed. Nil observes nothing.
+	// Observe is called when a call ends, before the answer is sent, for metrics. [ID] of ctx
+	// is the ID of the call. It is called each time in a goroutine of its own, so calls may
+	// overlap, and it must return soon. A panic or a runtime.Goexit of it is survived. It is
+	// not called for what is not recorded. Nil observes nothing.
 	Observe func(ctx context.Context, e Event)
 
 	// Stats, if not nil, is kept up to date, for metrics.
 	Stats *Stats
 
-	// Advanced is what most servers leave as it is.
+	// Advanced holds options that few servers need.
 	Advanced Advanced
 }
 
 // Advanced are the options of [New] that few need. The zero value is the recommended
 // default.
 type Advanced struct {
-	// CallerID reads the ID that the caller has for its call. It stands in the record as
+	// CallerID reads the ID that the caller gave its call. It stands in the record as
 	// "caller_id", beside the reference. Nil means that none is read.
 	CallerID Source
 
@@ -135,14 +135,14 @@ func New(opts *Options) mcp.Middleware {
 	return call.WrapLayer(r, nil)
 }
 
-// A recorder is what New makes of its options. It is also the [call.Recorder].
+// A recorder is the middleware that New returns. It is also the [call.Recorder].
 type recorder struct {
 	options  Options
 	settings *call.Settings
 	stats    *Stats
-	success  slog.Level // the lowest at which a success is recorded
+	success  slog.Level // the lowest level at which a success is recorded
 
-	names   table.Names[struct{}] // of tools that are there, and that callers did not invent
+	names   table.Names[struct{}] // of tools that the server has, not of those that callers invent
 	schemas secrets.Schemas
 }
 
@@ -160,11 +160,11 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	returned := false
 	defer func() {
 		p := recover()
-		if returned { // a panic is one of the log's, which must not fail the call
+		if returned { // a panic came from the log, and must not fail the call
 			return
 		}
-		// A panic passes, or a runtime.Goexit: record it and let it go on. The stack
-		// of a panic that is raised again here is still whole.
+		// A panic or a runtime.Goexit passes: record it and let it go on. A panic that is
+		// raised again here keeps its whole stack.
 		cause := errGoexit
 		if p != nil {
 			cause = c.Recovered(p, 1)
@@ -188,8 +188,8 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	return res, err
 }
 
-// ID returns the ID of the call that ctx belongs to, and makes it if nobody asked
-// before. It is "" outside a call.
+// ID returns the ID of the call that ctx belongs to, and makes it if there is none yet. It is
+// "" outside a call.
 func ID(ctx context.Context) string {
 	if c := call.FromContext(ctx); c != nil {
 		return c.ID()
@@ -197,8 +197,8 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
-// OutcomeOf says in one word how the call ended that gave res and err, for a middleware of your
-// own. Outside of our middlewares it knows only what res and err tell.
+// OutcomeOf says in one word how a call ended that returned res and err, for a middleware of
+// your own. Outside of mcpchain's middlewares it judges by res and err alone.
 func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
 	c := call.FromContext(ctx)
 	if c == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// maxSeries is how many combinations of labels [Counters] tell apart.
+// maxSeries is how many combinations of labels [Counters] keep apart.
 const maxSeries = 4096
 
 // Counters count calls, for a server without a library for metrics. They are an
@@ -85,12 +85,12 @@ func (c *Counters) String() string {
 		"in_flight": c.Stats.InFlight.Load(), "stuck": c.Stats.Stuck.Load(), "calls": orEmpty(c.calls), "parts": orEmpty(c.parts),
 	})
 	if err != nil {
-		return "{}" // cannot be: there are only texts and numbers in it
+		return "{}" // cannot happen: it holds only texts and numbers
 	}
 	return string(raw)
 }
 
-// orEmpty makes an object of a map that is nil, which JSON would have as null.
+// orEmpty returns an empty map for a nil one, which JSON would write as null.
 func orEmpty(m map[string]*series) map[string]*series {
 	if m == nil {
 		return map[string]*series{}

@@ -32,8 +32,8 @@ func validID(id string) bool {
 }
 
 // FromRequest returns a [Source] that looks for each name, in order, in the request's _meta
-// and then in its HTTP headers, and returns the first ID that it finds. Under "traceparent"
-// (W3C; SEP-414 has it in _meta) that is the trace ID.
+// and then in its HTTP headers, and returns the first ID that it finds. From "traceparent"
+// (W3C; SEP-414 has it in _meta) it takes the trace ID.
 //
 //	correlate.FromRequest("traceparent", "X-Request-ID", "com.example/request")
 //
@@ -91,10 +91,9 @@ func traceID(parent string) string {
 	return fields[1]
 }
 
-// Extend returns a [Source] for Options.NewID: an ID that begins with the caller's and
-// ends with 12 random digits, so that no caller can make the reference of another call
-// its own. Without an ID of the caller's it is a UUID, as always. It panics if the source
-// is nil.
+// Extend returns a [Source] for Options.NewID: an ID that begins with the caller's and ends
+// with 12 random digits, so that no caller can choose the reference of another call. If the
+// source returns no ID, the ID is a UUID. It panics if the source is nil.
 //
 //	NewID: correlate.Extend(correlate.FromRequest("traceparent")) // reference=4bf92f3577b34da6a3ce929d0e0e4736-9f86d081884c
 func Extend(source Source) Source {

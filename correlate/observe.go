@@ -20,14 +20,14 @@ import (
 //   - "validation" (wrong arguments), "not_found", "denied", "conflict", "rate_limited",
 //     "timeout", "unavailable" (something that the tool needs is down or broken) and
 //     "internal_error", by the kind of the failure, and "tool_error" for any other failure
-//     that the tool told on purpose;
+//     that the tool returned on purpose;
 //   - "refused" for a call that had failed too often and was not made again, and "cancelled"
 //     for one that the client gave up;
 //   - "protocol_error" for a deliberate *jsonrpc.Error, and "panic".
 type Outcome string
 
-// An Event says how a call ended, for metrics. Every text in it, but for Err, is one of a
-// set that callers cannot enlarge, so that it can be a label.
+// An Event says how a call ended, for metrics. Every text in it, except that of Err, comes
+// from a set that callers cannot enlarge, so it can be a label.
 type Event struct {
 	// Method is a method of the protocol or one that the program serves itself, else
 	// "_other".
@@ -37,9 +37,9 @@ type Event struct {
 	// "" for methods other than tools/call.
 	Tool string
 
-	// Outcome says how the call ended, Kind what kind of failure it was, and Party whose.
-	// Kind is "" for a success, and "_other" for a kind that is not one of package fault.
-	// Party is "" if it is not known.
+	// Outcome says how the call ended, Kind which kind of failure it was, and Party whose
+	// fault it was. Kind is "" for a success, and "_other" for a kind that is not one of
+	// package fault. Party is "" if it is not known.
 	Outcome Outcome
 	Kind    fault.Kind
 	Party   fault.Party
@@ -48,12 +48,13 @@ type Event struct {
 	// "drain", "deadline", "budget" or "retry". It is "" for any other call.
 	Refused string
 
-	// Part reports whether this is an item of a batch or a part of an answer, whose call
-	// has an event of its own. There are events of parts that failed only.
+	// Part reports whether this is an item of a batch or a part of an answer, whose call has
+	// an event of its own. Only parts that failed have events.
 	Part bool
 
-	// Duration is how long it took, zero for a part of which that is not known, and
-	// Attempts how often the handler was run: more than once where the server repeats.
+	// Duration is how long the call took; it is zero for a part whose duration is not known.
+	// Attempts is how often the handler was run: more than once if the server repeated the
+	// call.
 	Duration time.Duration
 	Attempts int
 
@@ -61,7 +62,7 @@ type Event struct {
 	InFlight, Stuck int64
 
 	// Err is the original error, which is private: no label, and nothing that a caller may
-	// see. It is nil for a success, and for a failure that a tool told in a result.
+	// see. It is nil for a success, and for a failure that a tool returned as a result.
 	Err error
 }
 
@@ -75,7 +76,7 @@ type Stats struct {
 // Stuck counts handlers that were given up.
 func (r *recorder) Stuck(change int64) { r.stats.Stuck.Add(change) }
 
-// Ended tells the hook how a call ended.
+// Ended passes the end of a call to Options.Observe.
 func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *failure.Failure) {
 	part := c.Parent() != nil
 	if !part {
@@ -102,9 +103,9 @@ func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *fa
 	call.Apart("a call was not observed", func() { r.options.Observe(c, e) })
 }
 
-// tool returns the name of the tool that is called, as a label. A name that was answered
-// with a success is known from then on; for one that failed the server may be asked, by one
-// call at a time and seldom: until then a new name is not known.
+// tool returns the name of the tool that is called, as a label. After a success the name
+// counts as that of a tool. After a failure the server may be asked for its tools, by one
+// call at a time and seldom; until then a new name is "_other".
 func (r *recorder) tool(c *call.Call, answered bool) string {
 	name := call.Target(c.Request())
 	if r.knows(name, answered) {
@@ -123,7 +124,8 @@ func (r *recorder) tool(c *call.Call, answered bool) string {
 	return call.Other
 }
 
-// knows reports whether a name is known, or is from now on, because the server serves it.
+// knows reports whether a name is that of a tool of the server. If serves is true, it is from
+// now on.
 func (r *recorder) knows(name string, serves bool) bool {
 	_, known := r.names.Get(name)
 	if !known && serves && len(name) <= call.MaxName {

@@ -20,7 +20,7 @@ import (
 
 // The bounds of what is recorded of a request.
 const (
-	maxArguments     = 64 << 10 // of which names and values are read
+	maxArguments     = 64 << 10 // bytes; of longer ones neither names nor values are read
 	maxArgumentNames = 32
 	maxAttrs         = 32 // those in groups included, which bounds groups in groups too
 	maxAttr          = 1 << 10
@@ -28,12 +28,13 @@ const (
 
 // NewID makes the ID of a call.
 func (r *recorder) NewID(c *call.Call) string {
-	return ask(c, "a call got a UUID for its ID", r.options.NewID)
+	return idFrom(c, "a call got a UUID for its ID", r.options.NewID)
 }
 
-// ask asks a user's source of IDs. It gets the context outside of the Call, whose ID is
-// not known yet. What is not fit for a log and an answer counts as "".
-func ask(c *call.Call, otherwise string, source Source) string {
+// idFrom calls a user's source of IDs. The source gets the context from outside of the
+// Call, whose ID is not known yet. An ID that does not fit a log and an answer counts as
+// "".
+func idFrom(c *call.Call, otherwise string, source Source) string {
 	if source == nil {
 		return ""
 	}
@@ -65,7 +66,7 @@ func (r *recorder) Attrs(c *call.Call, took time.Duration) (attrs []slog.Attr) {
 	if r.slow(took) {
 		attrs = append(attrs, slog.Bool("slow", true))
 	}
-	if id := ask(c, "a record has no ID of the caller's", r.options.Advanced.CallerID); id != "" {
+	if id := idFrom(c, "a record has no ID of the caller's", r.options.Advanced.CallerID); id != "" {
 		attrs = append(attrs, slog.String("caller_id", id))
 	}
 	attrs = r.arguments(attrs, c)
@@ -79,7 +80,8 @@ func (r *recorder) Attrs(c *call.Call, took time.Duration) (attrs []slog.Attr) {
 	return attrs
 }
 
-// bounded returns attributes, those in groups included, as many as are left, each bounded.
+// bounded returns at most *left attributes, those in groups included, and bounds the size
+// of each.
 func bounded(attrs []slog.Attr, left *int) []slog.Attr {
 	out := make([]slog.Attr, 0, min(len(attrs), *left))
 	for _, a := range attrs {
@@ -102,24 +104,25 @@ func bounded(attrs []slog.Attr, left *int) []slog.Attr {
 	return out
 }
 
-// boundedAny returns a value of any type as it is where no handler makes more than a bound
-// of it, and else the beginning of its text: of its JSON, which leaves out the fields that
-// the program does not write.
+// boundedAny returns a value of any type as it is if both its text and its JSON are within
+// the bound. Otherwise it returns the beginning of its JSON, which leaves out the fields
+// that the program does not write. An error, and a value that is not JSON, is cut to the
+// beginning of its text.
 func boundedAny(v slog.Value) slog.Value {
 	text := safe.Value(v.Any())
 	if raw, err := safe.JSON(v.Any()); err == nil {
 		if len(text) <= maxAttr && len(raw) <= maxAttr {
 			return v
 		}
-		if _, failure := v.Any().(error); !failure { // whose JSON says nothing
+		if _, failure := v.Any().(error); !failure { // the JSON of an error says nothing
 			text = string(raw)
 		}
 	}
 	return slog.StringValue(words.Clip(text, maxAttr))
 }
 
-// arguments adds what is recorded of the arguments, as one JSON text, so that neither a
-// name nor a value of the caller's can look like an attribute.
+// arguments adds the names and values of arguments that are recorded, as one JSON text, so
+// that no name and no value of the caller can look like an attribute.
 func (r *recorder) arguments(attrs []slog.Attr, c *call.Call) []slog.Attr {
 	most := r.options.Advanced.ArgumentValues
 	raw, values, left := call.ArgumentsOf(c.Request()), most > 0, cmp.Or(most, maxAttr)
@@ -133,7 +136,7 @@ func (r *recorder) arguments(attrs []slog.Attr, c *call.Call) []slog.Attr {
 	if len(raw) > maxArguments || dec.Decode(&members) != nil || members == nil {
 		return attrs
 	}
-	var schema *secrets.Schema // of a prompt there is none
+	var schema *secrets.Schema // a prompt has none
 	if values && c.Method() == call.MethodCallTool {
 		var tool *mcp.Tool
 		if r.tool(c, false) != call.Other { // the server is not asked again and again for a name that a caller invents

@@ -10,14 +10,14 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// Guard returns a slog.Handler that passes records on to next and comes back whatever next
-// does. If next panics or has not written a record after 250 ms, Handle returns an error.
-// While next holds four records that are late, it is not asked at all. A late record may still
+// Guard returns a slog.Handler that passes records on to next and returns in time whatever
+// next does. If next panics or has not written a record after 250 ms, Handle returns an error.
+// While next still holds four late records, it gets no further ones. A late record may still
 // be written.
 //
 // Package sinks makes fan-outs, fail-overs and routers of handlers that are guarded so. [New]
-// guards its own Logger: what that cannot write goes to [slog.Default], and from there to
-// standard error, with the reason in "log_failed".
+// guards its own Logger: a record that its Logger cannot write goes to [slog.Default], and
+// from there to standard error, with the reason in "log_failed".
 func Guard(next slog.Handler) slog.Handler {
 	if next == nil {
 		panic("correlate.Guard: next is nil; give the handler that writes the records")
@@ -25,15 +25,15 @@ func Guard(next slog.Handler) slog.Handler {
 	return call.Guard(next)
 }
 
-// maxSampled is how many kinds of failures [Sample] tells apart at the same time.
+// maxSampled is how many kinds of failures [Sample] keeps apart at the same time.
 const maxSampled = 256
 
-// Sample returns a slog.Handler that passes the first record of a failure on to next at
-// once and counts those that follow. Failures are the same if kind, tool (or prompt,
-// resource, method) and place of origin are. The place of origin is the function that
-// panicked, or the types of the error. At the end of each period the last record that was
-// counted is passed on. Its attribute "repeated" says how many were counted. Records
-// without a "kind", as of successes, pass at once.
+// Sample returns a slog.Handler that passes the first record of a failure on to next at once
+// and counts those that follow. Failures are the same if kind, tool (or prompt, resource,
+// method) and place of origin are. The place of origin is the function that panicked, or the
+// types of the error. At the end of each period the last record that was counted is passed on.
+// Its attribute "repeated" says how many were counted. Records without a "kind", such as those
+// of successes, pass at once.
 //
 // After 256 different failures in one period, those of one kind and place of origin are
 // counted together, and after 512 all. What was counted in the last period of a process is
@@ -53,7 +53,8 @@ type sampler struct {
 	*sampled
 }
 
-// sampled is what the handlers share that were made of one.
+// sampled is the state that a handler shares with those that WithAttrs and WithGroup make of
+// it.
 type sampled struct {
 	every time.Duration
 
@@ -61,7 +62,8 @@ type sampled struct {
 	by map[subject]*repetition
 }
 
-// A subject is what a record of a failure is about: those of one count as the same.
+// A subject is the failure that a record is about. Records of the same subject are counted
+// together.
 type subject struct{ kind, target, place string }
 
 // A repetition is the last record that was held back, and how many were.
@@ -126,13 +128,14 @@ func (s *sampled) end(of subject) {
 	s.mu.Unlock()
 	defer func() {
 		_ = recover()                                 // nobody waits for this record
-		time.AfterFunc(s.every, func() { s.end(of) }) // not before, so that a handler that hangs has one goroutine of a failure
+		time.AfterFunc(s.every, func() { s.end(of) }) // only now, so that a handler that hangs has one goroutine for each failure
 	}()
 	r.last.AddAttrs(slog.Int("repeated", r.count))
 	_ = r.next.Handle(context.Background(), r.last)
 }
 
-// subjectOf returns what a record is about. Its kind is "" if it is not one of a failure.
+// subjectOf returns the subject of a record. Its kind is "" if the record is not that of a
+// failure.
 func subjectOf(record slog.Record) (of subject) {
 	var method, types, stack string
 	record.Attrs(func(a slog.Attr) bool {

@@ -37,8 +37,8 @@ func SlogMiddleware() func(slog.Handler) slog.Handler {
 type handler struct {
 	next slog.Handler // with everything that was added to the logger
 
-	// What was added since the first group, to be added again to a handler that
-	// has the reference at its top level.
+	// top is the handler before the first group was opened. groups add the groups
+	// and attributes that followed, after the reference was added at the top level.
 	top    slog.Handler
 	groups []func(slog.Handler) slog.Handler
 

@@ -12,14 +12,13 @@ import (
 )
 
 // A clock is the context of a handler whose time is limited. It differs from one of
-// [context.WithDeadlineCause] in that its deadline moves while the call is paused. It ends
-// when stop is called, and by nothing else: the run that it belongs to passes on the end of
-// the parent.
+// [context.WithDeadlineCause] in that its deadline moves while the call is paused. It ends only
+// when stop is called: the run that it belongs to passes on the end of the parent.
 type clock struct {
 	parent context.Context //nolint:containedctx // a context is made of another one
-	outer  *clock          // of a middleware or a call further out; nil if there is none
+	outer  *clock          // the clock of a middleware or a call further out; nil if there is none
 	c      *call.Call
-	grace  time.Duration // how long the handler may take to return once it was told to stop
+	grace  time.Duration // how long the handler may take to return after its context ended
 
 	mu       sync.Mutex
 	timer    *time.Timer // fires when the time is up; nil before the start
@@ -29,8 +28,8 @@ type clock struct {
 	since    time.Time       // when the first of them began
 	ended    context.Context //nolint:containedctx // what ended the clock: its error and its cause are the clock's
 
-	// waits is what contexts and functions wait for that are made from this one. Most handlers
-	// make none, so that it is made when it is first needed.
+	// waits ends with the clock, for the contexts and functions that are made from the clock.
+	// Most handlers make none, so waits is made when it is first needed.
 	waits context.Context //nolint:containedctx // see above
 	end   context.CancelFunc
 }
@@ -43,7 +42,7 @@ func clockOf(ctx context.Context) *clock {
 	return c
 }
 
-// Deadline returns the time at which the handler is told to stop, as it stands now.
+// Deadline returns the time at which the context ends, unless a pause moves it.
 func (c *clock) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +68,7 @@ func (c *clock) waiting() context.Context {
 	return c.waits
 }
 
-// Err returns nil until the clock stops, and then why.
+// Err returns nil until the clock stops, and then the reason.
 func (c *clock) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +78,7 @@ func (c *clock) Err() error {
 	return c.ended.Err()
 }
 
-// Value finds the clock itself and the cause of its end, and asks the parent for
-// everything else.
+// Value finds the clock itself and the cause of its end. Everything else comes from the parent.
 func (c *clock) Value(key any) any {
 	if _, ok := key.(clockKey); ok {
 		return c
@@ -118,8 +116,8 @@ func (c *clock) start(limit time.Duration, f func()) {
 	c.timer = time.AfterFunc(limit, f)
 }
 
-// pause stops counting the time until resume is called as often. The deadline moves
-// by as much as a pause may take, and back again by what was not used of it.
+// pause stops counting the time until resume has been called as often as pause. The deadline
+// moves by as much as a pause may take, and back again by the part that was not used.
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,17 +144,17 @@ func (c *clock) move(by time.Duration) {
 	}
 }
 
-// Pause stops the clock of the call that ctx belongs to until resume is called, for
-// time that is not the handler's, such as that of a person who is asked something:
+// Pause stops the clock of the call that ctx belongs to until resume is called, for time that
+// the handler does not use itself, such as while a person thinks about a question:
 //
 //	resume := deadline.Pause(ctx)
 //	answer, err := ask(ctx)
 //	resume()
 //
-// Limits further out stand too. Altogether the clock of a call stands for ten minutes at most,
-// and never beyond the time at which the caller is known to give up. Pauses may overlap; resume
-// may be called more than once. Where no limit applies, and after the call, Pause does nothing.
-// Neither is ever nil.
+// The clocks of limits further out stop too. Altogether the clock of a call stops for ten
+// minutes at most, and never beyond the time at which the caller is known to give up. Pauses
+// may overlap; resume may be called more than once. Without a limit, and after the call, Pause
+// does nothing. resume is never nil.
 func Pause(ctx context.Context) (resume func()) {
 	inner := clockOf(ctx)
 	if inner == nil {

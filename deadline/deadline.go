@@ -6,12 +6,11 @@
 //		Tools: map[string]time.Duration{"export": 2 * time.Minute},
 //	}))
 //
-// The handler runs in a goroutine of its own. When its limit is reached its context
-// ends, with a [*LimitError] as the cause. What it returns within Options.Grace still
-// counts if it is a success or a failure that it worded itself. Otherwise the caller
-// is told of a timeout: the limit, whether the handler stopped, and whether the call
-// may have taken effect. Only tools with a readOnlyHint, resources, prompts and
-// completions are known to have had no effect.
+// The handler runs in a goroutine of its own. When its limit is reached its context ends, with a
+// [*LimitError] as the cause. What it returns within Options.Grace still counts if it is a success
+// or a failure that it worded itself. Otherwise the caller reads a timeout: the limit, whether the
+// handler stopped, and whether the call may have taken effect. Only tools with a readOnlyHint,
+// resources, prompts and completions certainly had no effect.
 //
 //	Timeout: the tool did not finish within 20 s. It was told to stop, but is still running.
 //	Suggestion: Ask for less at a time, if the tool allows it.
@@ -29,11 +28,11 @@
 // and again when it ends, with what it returned and how late. What it returned is never
 // sent.
 //
-// There are three bounds for stuck handlers: for one tool of one owner, for one owner, and
-// for all. Calls beyond a bound are refused before they start. Of running handlers there may
-// be 20 times as many as of stuck ones; see Options.MaxStuck. An owner is who is
-// authenticated; all callers without an identity are one owner. No owner can use up the bound
-// of all. Stats and Observe of package correlate say how many are stuck.
+// There are three bounds for stuck handlers: for one tool of one owner, for one owner, and for all.
+// Calls beyond a bound are refused before they start. Under each bound 20 times as many handlers
+// may run as may be stuck; see Options.MaxStuck. An owner is an authenticated user; all callers
+// without an identity are one owner. No owner can use up the bound for all. Stats and Observe of
+// package correlate say how many are stuck.
 //
 // What a stuck handler sends to its client with the context of the call, such as
 // progress, is refused by the transport. It may still read its request.
@@ -87,27 +86,26 @@ type Options struct {
 	// initialize, ping and subscriptions/listen cannot have a limit.
 	Methods map[string]time.Duration
 
-	// Logger gets the records of stuck handlers, and, when neither package correlate
-	// nor package mask stands in the chain, of what the caller is not told. Nil means
-	// the logger of the call, or else [slog.Default] at the time of the record.
+	// Logger gets the records of stuck handlers. If neither package correlate nor package mask
+	// stands in the chain, it also gets those of failures whose cause is hidden from the caller.
+	// Nil means the logger of the call, or else [slog.Default] at the time of the record.
 	Logger *slog.Logger
 
-	// Owner names who makes a call. It may be called concurrently. Nil means the
-	// authenticated user (RequestExtra.TokenInfo.UserID). Calls for which it returns ""
-	// or panics have one owner together.
+	// Owner names the caller of a request. It may be called concurrently. Nil means the
+	// authenticated user (RequestExtra.TokenInfo.UserID). All calls for which it returns "" or
+	// panics belong to one owner.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one
-	// owner before further calls are refused. Zero means 10; a negative number means no
-	// bound. Of all tools of the owner together two and a half times as many may be stuck
-	// (25), of all owners ten times as many (100). Under each of the three bounds 20 times
-	// as many handlers may run at the same time.
+	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one owner
+	// before further calls are refused. Zero means 10; a negative number means no bound. For all
+	// tools of one owner the bound is two and a half times as high (25), for all owners together
+	// ten times (100). For each of the three bounds, 20 times as many handlers may run at the same
+	// time.
 	MaxStuck int
 
-	// Grace is how long a handler that was told to stop may take to return before
-	// the caller is answered without it. Zero means 100 ms; with a negative one the
-	// caller is answered at once. Inside of another middleware of this package it is at
-	// most half as long as there.
+	// Grace is how long a handler may take to return after its context ended, before the caller is
+	// answered without it. Zero means 100 ms; with a negative one the caller is answered at once.
+	// Inside of another middleware of this package it is at most half of that one's Grace.
 	Grace time.Duration
 }
 
@@ -134,7 +132,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 }
 
-// limiter is what New makes of the Options.
+// limiter is the middleware that New returns.
 type limiter struct {
 	Options
 	methods  map[string]time.Duration // only those that have a limit
@@ -169,9 +167,9 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	w.parent, w.outer, w.c, w.grace = ctx, outer, c, l.Grace
 	w.deadline, w.slack = began.Add(limit), maxPause
 	if outer != nil {
-		w.grace = min(w.grace, outer.grace/2) // it must be told before it is given up itself
+		w.grace = min(w.grace, outer.grace/2) // this run must answer before the outer one gives it up
 	}
-	if at, ok := ctx.Deadline(); ok && (outer == nil || outer.c != c) { // the margin is for those who wait for the call
+	if at, ok := ctx.Deadline(); ok && (outer == nil || outer.c != c) { // the margin is for the caller that waits
 		w.callerWaits(at.Sub(began))
 	}
 	if err := ctx.Err(); err != nil {
@@ -191,8 +189,8 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return w.wait()
 }
 
-// callerWaits shortens the limit, and what pauses may add to it, to what the caller's own
-// leaves.
+// callerWaits shortens the limit, and what pauses may add to it, to fit the time for which the
+// caller still waits.
 func (w *run) callerWaits(left time.Duration) {
 	margin := max(0, min(maxMargin, left/4))
 	left -= margin

@@ -26,14 +26,15 @@ var (
 // the cause of the handler's context, and the call fails with one, which errors.As
 // finds. It counts as context.DeadlineExceeded.
 type LimitError struct {
-	// Limit is how long the handler was given, without the time that the clock stood.
+	// Limit is how long the handler was given, without the time for which the clock was
+	// stopped.
 	Limit time.Duration
 	// Caller reports whether the limit follows from a deadline of the caller.
 	Caller bool
 	// Running reports whether the handler had not returned when the call was
 	// answered. In the cause of a context it is false.
 	Running bool
-	// Err is the error of a handler that stopped when it was told to, else nil.
+	// Err is the error of a handler that stopped after its context ended, else nil.
 	Err error
 
 	answer bool // the call failed with it: it is not the cause of a context
@@ -69,17 +70,17 @@ func (e *LimitError) Timeout() bool { return true }
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
 
 // effectOf returns what is certain about the effect of a call that did not come to its end.
-func effectOf(known failure.Safety) fault.Effect {
-	if known == failure.Reads {
+func effectOf(safety failure.Safety) fault.Effect {
+	if safety == failure.Reads {
 		return fault.EffectNone
 	}
 	return fault.EffectUnknown
 }
 
-// retryOf returns what is said about a repetition of a call that took too long. running
-// tells that the handler is. seen is what was seen of its effect until now.
-func retryOf(public *fault.Error, known failure.Safety, running bool, seen failure.Witness) fault.Retry {
-	at := failure.As(known)
+// retryOf returns the guidance for a call that took too long. running says that its handler
+// still runs. seen is what was noted of its effect until now.
+func retryOf(public *fault.Error, safety failure.Safety, running bool, seen failure.Witness) fault.Retry {
+	at := failure.As(safety)
 	at.Cut, at.Running, at.Witness = true, running, seen
 	return failure.Again(&failure.Known{
 		Finding: classify.Finding{Fault: public, By: classify.Cut},
@@ -87,7 +88,8 @@ func retryOf(public *fault.Error, known failure.Safety, running bool, seen failu
 	}, at).Retry
 }
 
-// subject names what did not finish. The name that the caller sent is not repeated.
+// subject returns words for what did not finish. It does not repeat the name that the
+// caller sent.
 func subject(method string) string {
 	switch method {
 	case middleware.MethodCallTool:
@@ -104,7 +106,7 @@ func subject(method string) string {
 }
 
 // exceeded returns the error of a call whose limit was reached.
-func exceeded(c *call.Call, e *LimitError, known failure.Safety) error {
+func exceeded(c *call.Call, e *LimitError, safety failure.Safety) error {
 	e.answer = true
 	public := fault.Timeout(subject(c.Method()), e.Limit)
 	message := public.Message()
@@ -120,16 +122,16 @@ func exceeded(c *call.Call, e *LimitError, known failure.Safety) error {
 	if c.Method() == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time, if the tool allows it."
 	}
-	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, known, e.Running, c.Witness())))
+	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, safety, e.Running, c.Witness())))
 }
 
 // cancelled returns the error of a call whose caller gave it up.
-func cancelled(what string, err, cause error, known failure.Safety) error {
+func cancelled(what string, err, cause error, safety failure.Safety) error {
 	if !safe.Same(cause, err) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return classify.HideErrorBy(classify.Cut, fmt.Errorf("deadline: %s: %w", what, err),
-		fault.Generic(fault.KindCancelled).WithRetry(fault.Retry{Effect: effectOf(known)}))
+		fault.Generic(fault.KindCancelled).WithRetry(fault.Retry{Effect: effectOf(safety)}))
 }
 
 // notStarted returns the error of a call that was over before it began.
@@ -148,7 +150,7 @@ const (
 	burstRefusal = "too many calls run at the same time"
 )
 
-// maxRefusal is the longest time after which a refused caller is told to try again.
+// maxRefusal is the longest wait that a refusal asks for.
 const maxRefusal = 30 * time.Second
 
 // refused returns the error of a call that does not start.

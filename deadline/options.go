@@ -18,21 +18,21 @@ const (
 	defaultMaxStuck = 10
 )
 
-// burst is how many times as many handlers may run at the same time as may be stuck: what is
-// there before the first one is.
+// burst is how many times as many handlers may run at the same time as may be stuck. It
+// holds before any handler is stuck.
 const burst = 20
 
-// maxPause is for how long altogether the clock of one call may stand.
+// maxPause is for how long altogether the clock of one call may be stopped.
 const maxPause = 10 * time.Minute
 
-// maxMargin is by how much earlier than its caller gives up a call is answered at most.
+// maxMargin caps how long before the caller's own deadline a call is answered.
 const maxMargin = time.Second
 
 // minLimit is the shortest limit: a handler's goroutine may take longer than any shorter
 // one to start.
 const minLimit = time.Millisecond
 
-// ordinary are the methods that Options.Limit is for, and others those that cannot have a
+// ordinary are the methods that Options.Limit is for. others are those that cannot have a
 // limit.
 var (
 	ordinary = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
@@ -89,7 +89,7 @@ func (o *Options) check() {
 	}
 }
 
-// checkMethod panics for a name that is no method's which may have a limit.
+// checkMethod panics unless the name is that of a method that may have a limit.
 func checkMethod(method string) {
 	if !call.KnownMethod(method) || slices.Contains(others, method) || strings.HasPrefix(method, "notifications/") {
 		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] is no method whose calls can have a limit; give one, such as middleware.MethodReadResource, or a custom one", method))

@@ -24,11 +24,11 @@ type run struct {
 	next   mcp.MethodHandler
 	began  time.Time
 	limit  time.Duration
-	caller bool // the limit is what the caller's own left
+	caller bool // the limit follows from a deadline of the caller
 
-	// outcomes gets the outcome of a handler that ended before it was given up, and the
-	// word that the time is up: one channel, and no timer with a channel, because a
-	// goroutine that waits for several is slow to wake.
+	// outcomes gets the outcome of a handler that ended before it was given up, and a message when
+	// the time is up. Both use one channel, because a goroutine that waits for several is slow to
+	// wake.
 	outcomes chan outcome
 
 	life     sync.Mutex
@@ -40,20 +40,20 @@ type run struct {
 type outcome struct {
 	res    mcp.Result
 	err    error
-	timeUp bool // it is none: the time is up
+	timeUp bool // this is no outcome: the time is up
 }
 
 // state says how a run and its handler stand to each other.
 type state uint8
 
 const (
-	running state = iota // somebody waits for the outcome
+	running state = iota // the call waits for the outcome
 	leaving              // the caller gave up, and the handler winds down
 	stuck                // the handler was given up
 	ended                // the handler has ended
 )
 
-// handle runs the handler. Nothing leaves this goroutine but through end.
+// handle runs the handler. Its outcome leaves this goroutine only through end.
 func (w *run) handle() {
 	var o outcome
 	returned := false
@@ -69,7 +69,7 @@ func (w *run) handle() {
 	returned = true
 }
 
-// end hands the outcome to who waits for it, or records that it came too late.
+// end passes the outcome to the call that waits for it, or records that it came too late.
 func (w *run) end(o outcome) {
 	w.life.Lock()
 	before := w.state
@@ -89,8 +89,8 @@ func (w *run) end(o outcome) {
 	}
 }
 
-// giveUp notes that nobody waits for the handler any longer, or that it counts as stuck
-// now. It reports false when the handler has ended: then its outcome is there.
+// giveUp notes that the call no longer waits for the handler, or that the handler counts as stuck
+// now. It reports false if the handler has ended: then its outcome is there.
 func (w *run) giveUp(to state) bool {
 	w.life.Lock()
 	defer w.life.Unlock()
@@ -114,8 +114,8 @@ func (w *run) timeUp() {
 	}
 }
 
-// expire ends the context if its time is up, unless it has ended before. A timer that fired
-// just before a pause has been set anew by that.
+// expire ends the context if its time is up, unless it has ended before. A timer that fired just
+// before a pause was set again by the pause.
 func (w *run) expire() bool {
 	if at, _ := w.Deadline(); time.Until(at) > 0 {
 		return false
@@ -144,7 +144,7 @@ func (w *run) wait() (mcp.Result, error) {
 // returned answers with the outcome of a handler that returned by itself.
 func (w *run) returned(o outcome) (mcp.Result, error) {
 	failed := w.c.Failure(o.res, o.err) != nil
-	if failed && (w.expire() || w.Err() != nil) && !w.stands(o) { // it looked at the deadline itself, before the timer fired
+	if failed && (w.expire() || w.Err() != nil) && !w.stands(o) { // the handler looked at the deadline itself, before the timer fired
 		return w.overdue(w.over(), &o)
 	}
 	w.stop(finished)
@@ -161,7 +161,8 @@ var finished = func() context.Context {
 	return ctx
 }()
 
-// parentEnded tells a caller that gave up from one whose own limit was reached.
+// parentEnded answers a call whose parent context ended: because the server shuts down, because the
+// caller's own limit was reached, or because the caller gave up.
 func (w *run) parentEnded() (mcp.Result, error) {
 	w.stop(w.parent)
 	if safe.Is(context.Cause(w.parent), classify.ErrShutdown) {
@@ -177,8 +178,9 @@ func (w *run) parentEnded() (mcp.Result, error) {
 	return w.overdue(limit, nil)
 }
 
-// serverEnded waits for the handler of a call that the server's end cut: who ends the server waits for
-// what is answered here, and would end the process under a handler that nobody waits for.
+// serverEnded waits for the handler of a call whose context ended because the server shuts down.
+// The shutdown waits until this call is answered; if the answer came at once, the process could end
+// while the handler runs.
 func (w *run) serverEnded() (mcp.Result, error) {
 	at, _ := w.Deadline()
 	left := time.NewTimer(time.Until(at))
@@ -199,8 +201,8 @@ func (w *run) serverEnded() (mcp.Result, error) {
 	}
 }
 
-// windDown is how long the handler of a cancelled call may take to clean up before it
-// counts as stuck. Nobody waits for it.
+// windDown is how long the handler of a cancelled call may take to clean up before it counts as
+// stuck. The answer does not wait for it.
 const windDown = 5 * time.Second
 
 // abandon answers a call that its caller gave up.
@@ -217,13 +219,13 @@ func (w *run) abandon() (mcp.Result, error) {
 			w.stranded()
 		}
 	})
-	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), w.known()))
+	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), w.safety()))
 }
 
 // overdue answers a call whose time is over and whose context has ended. have is the outcome
 // if the handler has returned, else nil.
 func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
-	known, looked := w.known(), w.look()
+	safety, looked := w.safety(), w.look()
 	gone := w.parent.Done()
 	if have != nil || w.parent.Err() != nil {
 		gone = nil
@@ -240,7 +242,7 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 			default:
 				have, gone = &o, nil
 			}
-		case known = <-looked:
+		case safety = <-looked:
 			looked = nil
 		case <-gone:
 			return w.abandon()
@@ -249,31 +251,31 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 			if w.giveUp(stuck) {
 				limit.Running = true
 				w.stranded()
-				return w.fail(exceeded(w.c, limit, known))
+				return w.fail(exceeded(w.c, limit, safety))
 			}
 		}
 	}
 	limit.Err = w.c.Failure(have.res, have.err).Err()
-	return w.fail(exceeded(w.c, limit, known))
+	return w.fail(exceeded(w.c, limit, safety))
 }
 
-// stands reports whether an outcome is the answer though the time was over when it
-// came: a success, a bug, and what the handler said on purpose. Any other error is
-// what became of being told to stop.
+// stands reports whether an outcome is the answer although it came after the time was over: a
+// success, a bug, or a failure that the handler worded itself. Any other error comes from the end
+// of the context.
 func (w *run) stands(o outcome) bool {
 	f := w.c.Failure(o.res, o.err)
 	if f == nil || f.Worded() || f.Panic() != nil {
 		return true
 	}
-	limit, _ := safe.As[*LimitError](f.Err()) // of a limit further in
+	limit, _ := safe.As[*LimitError](f.Err()) // the error of a limit further in
 	return limit != nil && limit.answer
 }
 
 // maxLookups is how many definitions of tools may be looked up at the same time.
 const maxLookups = 16
 
-// look finds out what a repetition of the call of a tool can do. The server's list may be as
-// slow as its tools, so it is asked aside.
+// look finds out what a repetition of the call of a tool can do. The server's list may be as slow
+// as its tools, so the look-up runs in a goroutine of its own.
 func (w *run) look() <-chan failure.Safety {
 	if w.c.Method() != call.MethodCallTool {
 		return nil
@@ -286,15 +288,15 @@ func (w *run) look() <-chan failure.Safety {
 	looked := make(chan failure.Safety, 1)
 	go func() {
 		defer func() { <-w.looking }()
-		known := failure.Unsaid
-		safe.Call(func() { known = w.c.Safety(w.next) }, nil) // a middleware of the user's, on the way to the list
-		looked <- known
+		safety := failure.Unsaid
+		safe.Call(func() { safety = w.c.Safety(w.next) }, nil) // the list passes the user's middlewares
+		looked <- safety
 	}()
 	return looked
 }
 
-// known returns what is known of the call without asking for the server's list.
-func (w *run) known() failure.Safety {
+// safety returns what is known of the call without the server's list.
+func (w *run) safety() failure.Safety {
 	if w.c.Method() == call.MethodCallTool {
 		return failure.Unsaid
 	}

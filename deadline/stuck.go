@@ -11,11 +11,12 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// slot is what handlers are counted by.
+// slot is the key under which handlers are counted.
 type slot struct{ owner, method, target string }
 
-// counter counts the handlers that run and those of them that are stuck: of an owner's
-// tool, of an owner, and of all. It holds nothing of those that have ended.
+// counter counts the handlers that run and, among them, those that are stuck: for one
+// tool of one owner, for one owner, and for all. It keeps nothing about handlers that
+// have ended.
 type counter struct {
 	bounds [3]int // of stuck handlers; negative for none
 
@@ -25,7 +26,8 @@ type counter struct {
 
 type count struct{ running, stuck int }
 
-// slots returns what the handlers of s are counted in, in the order of the bounds.
+// slots returns the slots in which the handlers of s are counted, in the order of the
+// bounds.
 func (s slot) slots() [3]slot { return [...]slot{s, {owner: s.owner, method: "*"}, {}} }
 
 // admit counts one more handler that runs, or returns why it may not start.
@@ -57,7 +59,7 @@ func (c *counter) count(s slot, running, stuck int) {
 	}
 }
 
-// add is count, for those who do not hold the mutex.
+// add is count for callers that do not hold the mutex.
 func (c *counter) add(s slot, running, stuck int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,10 +79,10 @@ func (w *run) stranded() {
 	w.record(slog.LevelWarn, "mcp handler is stuck", slog.Float64("limit_ms", milliseconds(w.limit)))
 }
 
-// late records the outcome of a handler that nobody waits for any longer.
+// late records the outcome of a handler whose call was answered before.
 func (w *run) late(o outcome, stuck bool) {
 	f := w.c.Failure(o.res, o.err)
-	outcome, attrs, level := w.c.Outcome(o.res, f), []slog.Attr(nil), slog.LevelDebug // it was told to stop, and did
+	outcome, attrs, level := w.c.Outcome(o.res, f), []slog.Attr(nil), slog.LevelDebug // its context ended, and it stopped
 	switch {
 	case outcome == call.OutcomePanic:
 		level = slog.LevelError
@@ -120,7 +122,8 @@ func (w *run) record(level slog.Level, message string, more ...slog.Attr) {
 	logger.LogAttrs(ctx, level, message, append(attrs, more...)...) //nolint:sloglint // the message is one of two
 }
 
-// How much is recorded of a name that a client sent, and of an error's text.
+// The most bytes that are recorded of a name that a client sent, and of an error's
+// text.
 const (
 	maxName = 256
 	maxText = 64 << 10

@@ -1,5 +1,5 @@
-// Package degrade makes one answer of several parts, so that one part that is down
-// does not take the others with it, and so that the answer says what it lacks.
+// Package degrade makes one answer of several parts. A part that is down does not take
+// the others with it, and the answer says what it lacks.
 //
 //	type Weather struct {
 //		Celsius  float64 `json:"celsius"`
@@ -18,11 +18,11 @@
 //		return nil, out, err
 //	}
 //
-// The parts run at the same time. A required part that fails ends the others and
-// fails the whole with a fault. An optional one that fails, takes too long or is
-// skipped leaves a [Warning], and the answer goes on without it. What stands in for
-// a part (another source, a stale copy with its age) is marked in the Status, so
-// that it is never taken for the real thing.
+// The parts run at the same time. A required part that fails ends the others and fails
+// the whole with a fault. An optional one that fails, takes too long or is skipped
+// leaves a [Warning], and the answer goes on without it. A substitute for a part
+// (another source, a stale copy with its age) is marked in the Status, so that it is
+// never taken for the real thing.
 //
 // What a caller reads of a failure is public: it is worded, masked and scrubbed as a
 // failure of the whole call would be, under a reference below the call's, such as
@@ -32,8 +32,8 @@
 // A part that changes something is marked with [Component.Write]: it runs once, has no
 // fallbacks, and is not stopped because another part failed.
 //
-// [New] is a middleware that puts the Status into answers whose handlers did not,
-// and a note for the model behind their text. Run does not need it:
+// [New] is a middleware that puts the Status into answers whose handlers left it out,
+// and appends a note for the model to their text. Run does not need it:
 //
 //	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Degrade: &degrade.Options{}}))
 package degrade
@@ -56,11 +56,11 @@ const defaultLimit = 10 * time.Second
 // the variables of the parts, and only when it returns no error; a part whose limit
 // is over is left behind and what it may yet return is dropped.
 //
-// The Status says what is missing or comes from somewhere else; it is complete when
-// Status.Degraded is false. The error is that of the required part that failed
-// first, fit to be returned by a handler: it holds the cause for errors.Is and
-// errors.As, and names the part to the caller. If no required part has failed, there
-// is no error, even when ctx is done.
+// The Status says what is missing or comes from somewhere else; the answer is complete
+// if Status.Degraded is false. The error is that of the required part that failed
+// first. A handler can return it: it holds the cause for errors.Is and errors.As, and
+// names the part to the caller. If no required part has failed, there is no error,
+// even when ctx is done.
 //
 // If ctx has a deadline, Run ends optional parts a little before it, and sources that
 // have another one behind them. So there is time left to answer.
@@ -90,7 +90,7 @@ func Run(ctx context.Context, parts ...Part) (Status, error) {
 		wg.Go(func() {
 			stop := reads
 			if p.write {
-				stop = ctx // half a write is worse than one too many
+				stop = ctx // half a write is worse than a needless one
 			}
 			outcomes[i] = r.part(ctx, stop, p)
 			if outcomes[i].fatal() {
@@ -98,9 +98,9 @@ func Run(ctx context.Context, parts ...Part) (Status, error) {
 			}
 		})
 	}
-	wg.Wait() // for ours, which end at their limits; not for what ignores its context
+	wg.Wait() // for goroutines of this package, which end at their limits; not for a fetch that ignores its context
 	for i := range outcomes {
-		r.tell(&outcomes[i])
+		r.report(&outcomes[i])
 	}
 	if r.failed != nil {
 		return Status{}, r.wholeError(r.failed, outcomes)
@@ -118,9 +118,9 @@ func Run(ctx context.Context, parts ...Part) (Status, error) {
 // run is one Run.
 type run struct {
 	c      *call.Call
-	inCall bool          // the failure goes out through the call; else the caller of Run gets it bare
+	inCall bool          // the failure leaves through the call; else the caller of Run gets it directly
 	limit  time.Duration // of the sources of optional parts that have none
-	failed *outcome      // of the required part that failed first; read when all have ended
+	failed *outcome      // the outcome of the required part that failed first; read when all have ended
 }
 
 func check(parts []Part) []*plan {

@@ -23,24 +23,24 @@ const MetaKey = wire.DegradedKey
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
-	// Limit is how long each source of an optional part may take when the part does
-	// not say so itself. Zero means 10 s, and a negative one none.
+	// Limit is how long each source of an optional part may take when the part does not say so
+	// itself. Zero means 10 s; with a negative limit there is none.
 	Limit time.Duration
 }
 
 // Middleware is [New], or nil if o is nil. With it *Options fits the field Degrade of mcpchain.Options.
 func (o *Options) Middleware(optional.Degrade) mcp.Middleware { return optional.New(o, New) }
 
-// New returns a middleware that lets every answer say what [Run] found, so that a
-// handler of a tool need not. A typed handler cannot say it as text, because the SDK makes
-// the text of its answer from the output. To an answer that is degraded, New
+// New returns a middleware that adds to every answer what [Run] found, so that the handler of a
+// tool need not. A typed handler cannot add it as text, because the SDK makes the text of its
+// answer from the output. To an answer that is degraded, New
 //
 //   - appends a text block, [Status.Text];
 //   - adds the Status under _meta[[MetaKey]];
 //   - adds the Status where an embedded one was left empty.
 //
-// To an answer that is complete, it does the last only. Failures and answers that ask for
-// input pass untouched.
+// To a complete answer it does only the last. Failures and answers that ask for input pass
+// untouched.
 //
 // It belongs inside of middlewares that keep or repeat answers. opts may be nil.
 func New(opts *Options) mcp.Middleware {
@@ -94,7 +94,7 @@ func notesOf(ctx context.Context) *notes {
 	return n
 }
 
-// add notes the status of a Run. A nil n is not there.
+// add notes the status of a Run. It does nothing if n is nil: New is not in the chain.
 func (n *notes) add(s Status) {
 	if n == nil {
 		return
@@ -110,7 +110,7 @@ func (n *notes) take() (status Status, found bool) {
 	return n.status, n.found
 }
 
-// annotate returns a copy of a result that tells the status.
+// annotate returns a copy of a result with the status in it.
 func annotate(have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 	res := *have
 	if status.Degraded {
@@ -138,8 +138,8 @@ func annotate(have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 	return &res
 }
 
-// filled returns the output with the status in it, if the handler embedded one and left it
-// empty. To any other output nothing may be added that a strict schema does not know.
+// filled returns the output with the status in it, if the handler embedded one and left it empty.
+// It adds nothing to any other output, whose schema may be strict.
 func filled(output any, status Status) (json.RawMessage, bool) {
 	raw, _ := safe.JSON(output) // nil for one that cannot be sent, as package recover says
 	var members map[string]json.RawMessage
@@ -153,8 +153,8 @@ func filled(output any, status Status) (json.RawMessage, bool) {
 		return nil, false // the handler filled it in itself, or it is something else
 	}
 	ours, err := json.Marshal(status)
-	if err != nil || json.Unmarshal(ours, &members) != nil { // which keeps the other members
-		return nil, false // cannot be: it holds only what JSON can hold
+	if err != nil || json.Unmarshal(ours, &members) != nil { // the other members stay
+		return nil, false // cannot happen: it holds only what JSON can hold
 	}
 	raw, err = json.Marshal(members)
 	return raw, err == nil

@@ -19,7 +19,7 @@ import (
 // outcome is how a part ended.
 type outcome struct {
 	plan    *plan
-	err     error // the own source's failure, nil when it gave the part
+	err     error // the failure of the part's own source, nil if that gave the part
 	skipped bool
 	served  *source // what gave the part, nil when nothing did
 	age     time.Duration
@@ -28,16 +28,16 @@ type outcome struct {
 	below   *call.Call
 	took    time.Duration
 	others  []error      // the failures of the fallbacks
-	told    *fault.Error // what the caller may know of err
+	public  *fault.Error // what the caller may read of err
 	effect  fault.Effect // of a change that failed
-	shown   bool         // the reference is told with the reason
+	shown   bool         // the reference stands beside the reason
 }
 
-// fatal reports whether there is no answer because of this.
+// fatal reports whether this outcome fails the whole answer.
 func (o *outcome) fatal() bool { return o.err != nil && o.served == nil && o.plan.required }
 
-// part asks the sources of a part, one after the other. While it runs it is ended by stop. A
-// part that had failed by itself before was not cancelled, and is not recorded as such.
+// part tries the sources of a part, one after the other. The end of stop cancels it while it runs.
+// A part that failed by itself before is not recorded as cancelled.
 func (r *run) part(ctx, stop context.Context, p *plan) (o outcome) {
 	ctx, end := context.WithCancel(ctx) // Run ends it
 	defer context.AfterFunc(stop, end)()
@@ -46,10 +46,10 @@ func (r *run) part(ctx, stop context.Context, p *plan) (o outcome) {
 	defer func() { o.took = time.Since(start) }()
 	for i := range p.sources {
 		if i > 0 && ctx.Err() != nil {
-			return o // it could not be asked any more
+			return o // too late for another source
 		}
 		s := &p.sources[i]
-		got, err := r.ask(o.below, p, i)
+		got, err := r.fetch(o.below, p, i)
 		if err == nil {
 			err = o.serve(s, got)
 		}
@@ -62,10 +62,10 @@ func (r *run) part(ctx, stop context.Context, p *plan) (o outcome) {
 		}
 		o.err = err
 		if skip, _ := safe.As[*skipped](err); skip != nil {
-			o.skipped, o.err, o.told = true, nil, fault.New(kindSkipped, skip.reason)
+			o.skipped, o.err, o.public = true, nil, fault.New(kindSkipped, skip.reason)
 			if p.required {
-				o.told = fault.New(fault.KindPreconditionFailed, skip.reason)
-				o.err = o.told
+				o.public = fault.New(fault.KindPreconditionFailed, skip.reason)
+				o.err = o.public
 			}
 			return o
 		}
@@ -73,7 +73,7 @@ func (r *run) part(ctx, stop context.Context, p *plan) (o outcome) {
 	return o
 }
 
-// serve takes what a source gave, unless it is a copy that is too old.
+// serve accepts what a source gave, unless it is a copy that is too old.
 func (o *outcome) serve(s *source, got found) error {
 	if s.form == fromStale {
 		if got.asOf.IsZero() {
@@ -88,15 +88,15 @@ func (o *outcome) serve(s *source, got found) error {
 	return nil
 }
 
-// tell finds out what the caller may know, and puts the cause into the log, in the
-// order of the parts. The failure of the whole is told and logged by the call
-// itself, where there is one. Of a part that was skipped nothing is logged.
-func (r *run) tell(o *outcome) {
+// report finds out what the caller may read of a part that failed or was skipped, and writes the
+// cause into the log, in the order of the parts. Inside a call, the call itself reports and logs
+// the failure of the whole. A skipped part is not logged.
+func (r *run) report(o *outcome) {
 	if o.skipped && o.err == nil {
-		// As the call's settings hide it: a reason may be put together.
+		// The call's settings hide it, because a program may put values into a reason.
 		skipping := r.c.Below(r.c, o.plan.name, r.c.Request())
-		public, _ := skipping.Public(skipping.Failure(nil, o.told))
-		o.told = fault.New(kindSkipped, public.Message())
+		public, _ := skipping.Public(skipping.Failure(nil, o.public))
+		o.public = fault.New(kindSkipped, public.Message())
 	}
 	if o.err == nil {
 		return
@@ -111,11 +111,11 @@ func (r *run) tell(o *outcome) {
 	if o != r.failed || !r.inCall {
 		f := o.below.Failure(nil, o.err)
 		o.below.Log(nil, f, o.took)
-		o.told, o.shown = o.below.Public(f)
-		if retry, _ := o.told.Retry(); o.effect != "" && (retry.Effect == "" || seen != "") {
+		o.public, o.shown = o.below.Public(f)
+		if retry, _ := o.public.Retry(); o.effect != "" && (retry.Effect == "" || seen != "") {
 			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
 			retry.Partial = seen == fault.EffectCommitted
-			o.told = o.told.WithRetry(retry)
+			o.public = o.public.WithRetry(retry)
 		}
 	}
 	for _, err := range o.others {
@@ -123,8 +123,8 @@ func (r *run) tell(o *outcome) {
 	}
 }
 
-// seen returns what a witness saw of a part that failed, "" where that says nothing that counts: a part that
-// is no change is not said to have changed nothing, nor one that still runs.
+// seen returns the effect that was noted of a part that failed. It is "" where a noted EffectNone
+// proves nothing: for a part that is not a Write, and for one that still runs.
 func (o *outcome) seen() fault.Effect {
 	seen := o.below.Failure(nil, o.err).Seen()
 	if seen == fault.EffectNone && (!o.plan.write || safe.Is(o.err, errLeft)) {
@@ -133,21 +133,21 @@ func (o *outcome) seen() fault.Effect {
 	return seen
 }
 
-// effectOf returns what is known about the effect of a change that failed. What nobody says is
-// not known: an error proves what became of one step of it.
+// effectOf returns what is known about the effect of a change that failed. It is unknown if nothing
+// says it for the whole change: an error proves only the effect of one step.
 func effectOf(f *failure.Failure) fault.Effect {
 	answer := f.Again(failure.As(failure.Writes))
 	return cmp.Or(answer.Effect, fault.EffectUnknown)
 }
 
-// stopped reports whether a part only did as it was told when another one failed.
+// stopped reports whether a part failed only because it was cancelled when another one failed.
 func (r *run) stopped(o *outcome) bool {
 	return r.failed != nil && r.failed != o && safe.Is(o.err, context.Canceled)
 }
 
-// ask asks one source in a goroutine of its own, so that one that panics, calls
-// Goexit or never returns harms nobody.
-func (r *run) ask(below *call.Call, p *plan, i int) (found, error) {
+// fetch calls one source in a goroutine of its own, so that a source that panics, calls Goexit or
+// never returns does no harm.
+func (r *run) fetch(below *call.Call, p *plan, i int) (found, error) {
 	limit := r.limitOf(below, p, i)
 	ctx, cancel := context.Context(below), context.CancelFunc(func() {})
 	if limit > 0 {
@@ -175,7 +175,7 @@ var (
 	errGoexit = errors.New("degrade: the part ended its goroutine with runtime.Goexit")
 )
 
-// late is the failure of a part whose context was done before it returned.
+// late returns the failure of a part whose context was done before it returned.
 func late(below *call.Call, p *plan, limit time.Duration, cause error) error {
 	if err := below.Err(); errors.Is(err, context.Canceled) {
 		if safe.Is(cause, err) {
@@ -193,7 +193,7 @@ func (r *run) limitOf(ctx context.Context, p *plan, i int) time.Duration {
 		limit = r.limit
 	}
 	limit = max(limit, 0)
-	behind := len(p.sources) - 1 - i // what has to be done when this fails
+	behind := len(p.sources) - 1 - i // how many steps are left if this source fails
 	if !p.required {
 		behind++ // the answer without the part
 	}
@@ -209,14 +209,14 @@ func (r *run) limitOf(ctx context.Context, p *plan, i int) time.Duration {
 	return limit
 }
 
-// wholeError makes the failure of the whole of that of a part.
+// wholeError turns the failure of a part into that of the whole.
 func (r *run) wholeError(o *outcome, all []outcome) error {
-	public := o.told
+	public := o.public
 	f := r.c.Failure(nil, o.err)
 	if public == nil {
 		public = f.Fault()
 	}
-	done, unknown := false, false // what became of the changes
+	done, unknown := false, false // the effect of the changes
 	for i := range all {
 		done = done || all[i].plan.write && all[i].err == nil && !all[i].skipped || all[i].effect == fault.EffectCommitted
 		unknown = unknown || all[i].effect == fault.EffectUnknown && &all[i] != o
@@ -226,12 +226,12 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	}
 	if done {
 		if f.Panic() != nil {
-			o.below.Log(nil, o.below.Failure(nil, o.err), o.took) // with its stack, which is not in what goes out
+			o.below.Log(nil, o.below.Failure(nil, o.err), o.took) // with its stack, which the error of the whole does not have
 		}
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Partial: true})
 	}
 	public = public.WithMessage("could not get "+words.Quote(o.plan.name, 64)+": "+public.Message()).With("component", o.plan.name)
-	if _, own := o.err.(*fault.Error); own && r.inCall { //nolint:errorlint // with what is around it there would be more to keep
+	if _, own := o.err.(*fault.Error); own && r.inCall { //nolint:errorlint // it needs no further wrapping
 		return public
 	}
 	err := fmt.Errorf("degrade: part %q: %w", o.plan.name, o.err)

@@ -21,12 +21,12 @@ type plan struct {
 	required bool
 	write    bool
 	limit    time.Duration // of each source; zero for the default, negative for none
-	sources  []source      // in the order in which they are asked
+	sources  []source      // in the order in which they are tried
 }
 
 func (p *plan) self() *plan { return p }
 
-// What is served instead of a part, as a [Warning] says it.
+// What is served instead of a part, as in [Warning.Fallback].
 const (
 	fromSource = "source"
 	fromStale  = "stale"
@@ -40,7 +40,7 @@ type source struct {
 	fetch  func(context.Context) (found, error)
 }
 
-// found is what a source gave, in a place of its own until Run takes it.
+// found is the value of a source, kept apart until Run takes it.
 type found struct {
 	commit func() // writes it into the variable of the caller of Run
 	asOf   time.Time
@@ -77,8 +77,8 @@ func (c *Component[T]) add(s source) *Component[T] {
 	return c.with(func(p *plan) { p.sources = append(slices.Clip(p.sources), s) })
 }
 
-// with returns a changed copy. It panics for a change with fallbacks: nothing stands in for
-// one that was not made.
+// with returns a changed copy. It panics for a Write with fallbacks: nothing can replace a
+// change that was not made.
 func (c *Component[T]) with(change func(*plan)) *Component[T] {
 	cp := *c
 	change(&cp.plan)
@@ -88,9 +88,9 @@ func (c *Component[T]) with(change func(*plan)) *Component[T] {
 	return &cp
 }
 
-// Write says that the part changes something: it is run once, not stopped because another
-// part failed, and when it is not known whether it took effect the caller is told so. It has
-// no fallbacks. Write panics if there is one.
+// Write says that the part changes something. It is run once, and not stopped because
+// another part failed. If its effect is unknown, the answer says so. It has no fallbacks.
+// Write panics if there is one.
 func (c *Component[T]) Write() *Component[T] {
 	return c.with(func(p *plan) { p.write = true })
 }
@@ -109,17 +109,17 @@ func (c *Component[T]) Within(limit time.Duration) *Component[T] {
 	return c.with(func(p *plan) { p.limit = limit })
 }
 
-// Else names another source, asked when those before it have failed. What it gives
+// Else names another source, which is called if those before it have failed. What it gives
 // is marked with the name, which is public.
 func (c *Component[T]) Else(name string, fetch func(context.Context) (T, error)) *Component[T] {
 	name = need("degrade.Component.Else", name, fetch == nil)
 	return c.add(source{name: name, form: fromSource, fetch: fetcher(c.into, fetch)})
 }
 
-// Stale names a source of copies, asked when those before it have failed: it returns
-// one and the time that it is from. The copy is marked with its age. One that is
-// older than maxAge, or does not know its time, is not served. Stale panics unless
-// maxAge is positive.
+// Stale names a source of copies, which is called if those before it have failed. It returns
+// a copy and the time at which that was made. The copy is marked with its age. A copy that
+// is older than maxAge, or has no time, is not served. Stale panics unless maxAge is
+// positive.
 func (c *Component[T]) Stale(name string, maxAge time.Duration, fetch func(context.Context) (value T, asOf time.Time, err error)) *Component[T] {
 	name = need("degrade.Component.Stale", name, fetch == nil)
 	if maxAge <= 0 {
@@ -132,9 +132,9 @@ func (c *Component[T]) Stale(name string, maxAge time.Duration, fetch func(conte
 	}})
 }
 
-// Skip returns the error of a fetch that has nothing to do: the part is skipped, for
-// this public reason, and its other sources are not asked. Nothing is logged. A required
-// part that is skipped fails the whole.
+// Skip returns the error of a fetch that has nothing to do: the part is skipped, for this
+// public reason, and its other sources are not called. Nothing is logged. A required part
+// that is skipped fails the whole.
 func Skip(reason string) error { return &skipped{reason} }
 
 type skipped struct{ reason string }

@@ -10,10 +10,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Status says what an answer lacks, or has from somewhere else than it should. It is
-// made to be embedded in the output of a typed tool: its members then stand beside
-// the output's own, and the tool's output schema has them. The zero value says that
-// nothing is known.
+// Status says what an answer lacks, and what in it comes from a substitute. It is made to be
+// embedded in the output of a typed tool: its members then stand beside the output's own,
+// and the tool's output schema has them. The zero value says that nothing is known.
 type Status struct {
 	Degraded bool      `json:"degraded" jsonschema:"true when a component of this answer is missing or not the real one"`
 	Warnings []Warning `json:"warnings,omitempty" jsonschema:"one for each component that is missing or not the real one"`
@@ -85,11 +84,11 @@ func (s *Status) complete() {
 }
 
 func (o *outcome) warning() Warning {
-	w := Warning{Component: o.plan.name, Reason: reason(o.told), Impact: o.plan.impact, Type: o.told.Kind()}
+	w := Warning{Component: o.plan.name, Reason: reason(o.public), Impact: o.plan.impact, Type: o.public.Kind()}
 	if w.Impact == "" {
 		w.Impact = "This answer comes without " + o.plan.name + "."
 	}
-	data := o.told.Data()
+	data := o.public.Data()
 	w.Retry, w.ReferenceID, w.shown = data.Retry, data.ReferenceID, o.shown
 	if o.served == nil {
 		return w
@@ -124,8 +123,8 @@ func sentence(text string) string { return words.Sentence(words.Clip(text, maxRe
 // maxLines is how many warnings the text has; the structured value has them all.
 const maxLines = 10
 
-// Text returns the lines that tell a model of the status, "" when nothing is
-// missing: what the structured value says, for clients that show text only.
+// Text returns lines for the model that say the same as the structured value, for clients
+// that show text only. It is "" if nothing is missing.
 func (s Status) Text() string {
 	if !s.Degraded {
 		return ""
@@ -142,12 +141,12 @@ func (s Status) Text() string {
 		if w.shown {
 			line = strings.TrimRight(line, " ") + " Reference: " + w.ReferenceID
 		}
-		b.WriteString("\n- " + words.Line(line)) // it may be one that a handler has kept or made
+		b.WriteString("\n- " + words.Line(line)) // a handler may have kept the warning or made it
 	}
 	return b.String()
 }
 
-// state is the word that nobody must miss.
+// state returns the first word about a component, which a reader must not miss.
 func (w *Warning) state() string {
 	switch w.Fallback {
 	case fromSource:
@@ -159,7 +158,7 @@ func (w *Warning) state() string {
 	}
 }
 
-// again says what is known about doing this part again.
+// again returns a sentence about doing this part again, "" if nothing is known.
 func (w *Warning) again() string {
 	switch r := w.Retry; {
 	case r == nil:
@@ -177,7 +176,7 @@ func (w *Warning) again() string {
 	}
 }
 
-// add returns the status of two Runs of one call; neither is written to.
+// add returns the status of two Runs of one call. It changes neither.
 func (s Status) add(more Status) Status {
 	s.Warnings = append(slices.Clip(s.Warnings), more.Warnings...)
 	m := &s.Metadata

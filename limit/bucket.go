@@ -12,34 +12,34 @@ import (
 type rule struct {
 	Limit
 
-	bit      uint8         // of the limit, among those of a call
+	bit      uint8         // stands for the limit in a set of limits
 	interval time.Duration // between two calls; zero for any number
 	size     time.Duration // Burst intervals
-	common   bucket        // of a limit for all, and else of the calls for whose own there is no room
+	common   bucket        // the bucket of a limit for all, and else of the calls for whose own bucket there is no room
 }
 
-// A bucket counts the calls of one limit and one owner, tool or both. A bucket of
-// golang.org/x/time/rate needs as much memory for the rate alone, and rounds; this is
-// the generic cell rate algorithm, as shared stores have it: one time is all that is
-// kept of the past. All times are since the start of the limiter.
+// A bucket counts the calls of one limit and one owner, tool or both. It uses the generic
+// cell rate algorithm, as shared stores do: of the past it keeps one time only. A limiter
+// of golang.org/x/time/rate needs as much memory for the rate alone, and rounds. All times
+// are since the start of the limiter.
 type bucket struct {
 	key     uint64
-	owner   uint64 // in whose share of the table it is, if named
+	owner   uint64 // whose share of the table it takes from, if named
 	rule    *rule
 	full    time.Duration // when the bucket is full again
 	running int           // the cost of the calls that run
-	tokens  int           // that the calls need that wait
+	tokens  int           // needed by the calls that wait
 	waiters int32         // calls that wait and have this bucket
 	pass    uint32        // the last pass of the queue in which a call was held up here
-	named   bool          // its owner gave a name, of which there are any number
+	named   bool          // its key has a name that the owner gave; an owner can make up any number of names
 	used    bool          // it has given tokens that may not be back
-	due     bool          // it stands among those that are due, or is always kept
+	due     bool          // it is in table.due, or is always kept
 }
 
 const farFuture = 100 * 365 * 24 * time.Hour
 
-// wait returns how long n tokens take to be there, zero or less if they are. A clock
-// that jumps back costs at most one filling of the bucket.
+// wait returns how long it takes until there are n tokens, zero or less if they are there.
+// A clock that jumps back costs at most one filling of the bucket.
 func (b *bucket) wait(now time.Duration, n int) time.Duration {
 	r := b.rule
 	if r.Calls <= 0 {
@@ -67,17 +67,17 @@ func (b *bucket) take(now time.Duration, cost int, counted bool) {
 	b.running += cost
 }
 
-// A table keeps the buckets that are in force: those of which calls run or wait, and
-// those that are not full. What is in force is never forgotten; of the rest a new bucket
-// says the same. Calls for whose bucket there is no room share the common one of the limit:
-// who gets a bucket later has had some of the tokens of that one besides, which are few.
+// A table keeps the buckets that are in force: those with calls that run or wait, and those
+// that are not full. A bucket in force is never forgotten; any other says the same as a new
+// one. Calls for whose bucket there is no room share the common one of the limit. A caller
+// that gets a bucket of its own later may have had a few tokens of the common one too.
 type table struct {
 	most    int // buckets
 	count   *atomic.Int64
 	buckets map[uint64]*bucket
-	due     dues           // of the buckets that are not full
+	due     dues           // holds the buckets that are not full
 	named   map[uint64]int // how many buckets an owner has because of the names it gave
-	spare   []*bucket      // to be used again
+	spare   []*bucket      // buckets to be used again
 	peak    int            // the most there were since the maps were made
 }
 
@@ -107,8 +107,8 @@ func (t *table) get(key uint64, r *rule, owner uint64, named bool) *bucket {
 	return b
 }
 
-// settle forgets a bucket that is not in force, or notes when that will be. It is called
-// when a call has ended, has left the queue, or was refused.
+// settle forgets a bucket that is no longer in force, or notes when it may be full. It is
+// called when a call has ended, has left the queue, or was refused.
 func (t *table) settle(b *bucket) {
 	switch {
 	case b.due || b.running > 0 || b.waiters > 0:
@@ -121,8 +121,8 @@ func (t *table) settle(b *bucket) {
 }
 
 // sweep forgets a few buckets that are full again. It looks at few, so that no call waits
-// for it, and at more than a call can add. No ask may hold a bucket of which it has
-// neither a place nor one in the queue.
+// for it, and at more than a call can add. No candidate may hold a bucket if it neither
+// runs nor stands in the queue.
 func (t *table) sweep(now time.Duration) {
 	for range 2 * maxLimits {
 		if len(t.due) == 0 || t.due[0].at > now {
@@ -161,8 +161,8 @@ func copied[V any](m map[uint64]V) map[uint64]V {
 	return c
 }
 
-// A due says when a bucket may be full: not before. It is not moved when the bucket is
-// used meanwhile.
+// A due says that a bucket is not full before a time. That time does not move when the
+// bucket is used meanwhile.
 type due struct {
 	at     time.Duration
 	bucket *bucket
@@ -181,7 +181,8 @@ func (h *dues) Push(x any) {
 	*h = append(*h, due{b.full, b})
 }
 
-// Pop is for package heap. Its caller has seen the element, so that none is made.
+// Pop is for package heap. Its caller has read the element already, so it returns nil and
+// allocates nothing.
 func (h *dues) Pop() any {
 	last := len(*h) - 1
 	(*h)[last] = due{}

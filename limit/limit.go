@@ -7,11 +7,10 @@
 //		{Scope: limit.ForAll, Running: 64},
 //	}}))
 //
-// A call passes every limit that concerns it, or takes from none. One that does not fit waits
-// for a moment (Options.Wait), in a queue that is fair: first come, first served
-// among the calls of one owner, in turns between owners. Then it is refused. The
-// handler has not run, and the caller is told which limit it was and when the call
-// fits:
+// A call passes every limit that concerns it, or takes from none. One that does not fit waits for a
+// moment (Options.Wait), in a queue that is fair: first come, first served among the calls of one
+// owner, in turns between owners. Then it is refused. The handler has not run, and the caller reads
+// which limit it was and when to call again:
 //
 //	Rate limited: at most 60 calls in 1 min for each caller.
 //	Suggestion: Make fewer calls.
@@ -19,16 +18,16 @@
 //
 // # Who is limited
 //
-// The owner of a call is the authenticated user (TokenInfo.UserID of the request's
-// Extra), or what Options.Owner returns. The session's ID is never used: it is empty
-// over stdio, in memory and over HTTP from protocol version 2026-07-28 on. Callers of
-// whom nothing is known share one set of buckets, which is logged once.
+// The owner of a call is the authenticated user (TokenInfo.UserID of the request's Extra), or what
+// Options.Owner returns. The session's ID is never used: it is empty over stdio, in memory and over
+// HTTP from protocol version 2026-07-28 on. Callers without an identity share one set of buckets,
+// which is logged once.
 //
 // # What counts
 //
-// Calls of tools, reads of resources, prompts and completions count. Other methods
-// are free unless Limit.Methods names them. The middlewares' own look-ups and what
-// retry.Server repeats are never counted.
+// Calls of tools, reads of resources, prompts and completions count. Other methods are free unless
+// Limit.Methods names them. The middlewares' own look-ups and the repetitions of retry.Server are
+// never counted.
 //
 // The list form of a tool (package batch) counts by its items, if the same middleware
 // stands outside and inside of batch.New, as it does in mcpchain.Standard: each item
@@ -37,8 +36,8 @@
 //
 // # Several servers
 //
-// Options.Shared counts calls in a store for several servers together. What runs at
-// once is counted by each server for itself.
+// Options.Shared counts calls in a store for several servers together. Each server counts for
+// itself how many calls run at once.
 package limit
 
 import (
@@ -86,9 +85,9 @@ type Limit struct {
 	Tools   []string
 	Methods []string
 
-	// Calls is how many calls may begin in the time Per, evenly; zero means any number,
-	// and a negative number means none ever. Per is zero for a minute. Burst is how
-	// many may begin at once after a pause; zero means Calls.
+	// Calls is how many calls may begin in the time Per, evenly; zero means any number, and a
+	// negative number means that no call may ever begin. Zero for Per means a minute. Burst is how
+	// many calls may begin at once after a pause; zero means Calls.
 	Calls int
 	Per   time.Duration
 	Burst int
@@ -96,8 +95,8 @@ type Limit struct {
 	// Running is how many calls may run at once. Zero means any number.
 	Running int
 
-	// Instead is what a caller who is refused should do, a sentence or two. Empty
-	// means a general advice.
+	// Instead says what a refused caller should do, in a sentence or two. Empty means general
+	// advice.
 	Instead string
 }
 
@@ -116,38 +115,39 @@ type Options struct {
 	// counts as "", and is logged once. Nil means the authenticated user.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// Wait is how long a call may wait for its turn before it is refused. Zero means 2 s;
-	// with a negative one no call waits.
+	// Wait is how long a call may wait for its turn before it is refused. Zero means 2 s; with a
+	// negative time no call waits.
 	Wait time.Duration
 
-	// Queue is how many calls of one owner may wait. Zero means 16. Of all, 1024 may.
+	// Queue is how many calls of one owner may wait. Zero means 16. Of all owners together 1024 may
+	// wait.
 	Queue int
 
-	// MaxBuckets is how many buckets there are at most, one for each owner (tool, or
-	// both) and limit, of at most 160 bytes each. A bucket is kept while it is in force:
-	// until its calls have ended and it is full again. Calls for whose bucket there is no
-	// room are counted together, for each limit, and so are those of an owner who fills a
-	// quarter with names, such as those of tools. Zero means 1,048,576.
+	// MaxBuckets is how many buckets there are at most, one for each owner (tool, or both) and
+	// limit, of at most 160 bytes each. A bucket is kept while it is in force: until its calls have
+	// ended and it is full again. If there is no room for a call's bucket, such calls are counted
+	// together, for each limit. The same holds for an owner whose buckets for different tools or
+	// other names fill a quarter. Zero means 1,048,576.
 	MaxBuckets int
 
-	// Shared counts calls for several servers; the store of contrib/redis can. While it
-	// fails or hangs, each server counts for itself: it is given 250 ms, and then not asked
-	// for five seconds. Calls do not wait for its tokens. Nil means that nothing is shared.
+	// Shared counts calls for several servers; the store of contrib/redis can do that. It has 250
+	// ms to answer. If it fails or takes longer, each server counts for itself for five seconds.
+	// Calls do not wait for its tokens. Nil means that nothing is shared.
 	Shared Taker
 
 	// Stats, if not nil, is kept up to date, for metrics.
 	Stats *Stats
 
-	// Logger gets what an operator should know, each thing once or seldom. Nil means
-	// [slog.Default] at the time of the record.
+	// Logger gets records for the operator, each once or seldom. Nil means [slog.Default] at the
+	// time of the record.
 	Logger *slog.Logger
 }
 
-// A Taker counts calls in a place that several servers share. Take takes tokens from
-// all buckets that are named or, if one of them has too few, from none. It returns zero
-// if it took them, and else the longest time after which a bucket has enough, and which
-// one that is, as an index. It may be called concurrently. Of a call, all limits are
-// asked for at once, when the call could run otherwise.
+// A Taker counts calls in a place that several servers share. Take takes tokens from all buckets
+// that are named or, if one of them has too few, from none. It returns zero if it took them.
+// Otherwise it returns how long it takes until every bucket has enough, and the index of the bucket
+// that takes longest. It may be called concurrently. It is called once for all limits of a call,
+// when the call could run otherwise.
 type Taker interface {
 	Take(ctx context.Context, tokens ...store.Tokens) (wait time.Duration, of int, err error)
 }
@@ -156,7 +156,7 @@ type Taker interface {
 type Stats struct {
 	Running atomic.Int64 // calls that run now
 	Queued  atomic.Int64 // calls that wait now
-	Buckets atomic.Int64 // buckets that are in force now, or were lately
+	Buckets atomic.Int64 // buckets that are in force now, or were until lately
 	Refused atomic.Int64 // calls that were refused so far
 }
 
@@ -184,12 +184,12 @@ func New(opts *Options) mcp.Middleware {
 	}
 }
 
-// run runs one call when it is its turn.
+// run runs one call when its turn comes.
 func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	if c.Quiet() {
 		return next(ctx, c.Method(), req)
 	}
-	a := ask{ctx: ctx, req: req, tool: call.Target(req), method: c.Method(), hold: hold{cost: 1}}
+	a := candidate{ctx: ctx, req: req, tool: call.Target(req), method: c.Method(), hold: hold{cost: 1}}
 	a.limits = l.methods[a.method]
 	if a.method == middleware.MethodCallTool {
 		a.limits |= l.tools[a.tool]
@@ -257,7 +257,7 @@ func newLimiter(o Options) *limiter {
 		}
 		for _, tool := range r.Tools {
 			l.tools[tool] |= r.bit
-			l.methods[middleware.MethodCallTool] |= 0 // it has to be looked at
+			l.methods[middleware.MethodCallTool] |= 0 // so that New does not pass its calls
 		}
 		if r.Calls > 0 {
 			l.rated |= r.bit
@@ -271,7 +271,7 @@ func newLimiter(o Options) *limiter {
 // ordinary are the methods of a limit that names none.
 var ordinary = []string{middleware.MethodCallTool, middleware.MethodReadResource, middleware.MethodGetPrompt, middleware.MethodComplete}
 
-// rule makes of a Limit what is needed for a call.
+// rule checks a Limit and makes it ready for use.
 func (l *limiter) rule(i int, limit Limit) rule {
 	wrong := func(format string, args ...any) {
 		panic(fmt.Sprintf("limit.New: Options.Limits[%d]"+format, append([]any{i}, args...)...))

@@ -15,14 +15,14 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// A limiter is the middleware. One mutex guards all that is counted, so that a call
-// takes of all its buckets or of none. It is held for less than a microsecond.
+// A limiter is the middleware. One mutex guards all counts, so that a call takes tokens
+// from all its buckets or from none. It is held for less than a microsecond.
 type limiter struct {
 	Options
 
 	owners  call.Owners
 	methods map[string]uint8 // the limits for a method, a bit for each
-	tools   map[string]uint8 // those for a tool besides
+	tools   map[string]uint8 // the further limits for a tool
 	rules   []rule
 
 	places atomic.Int32 // how often the middleware stands in a chain
@@ -33,8 +33,8 @@ type limiter struct {
 
 	mu     sync.Mutex
 	table  table
-	held   map[*call.Call]hold // where the middleware stands in a chain twice
-	turns  []*flow             // of the owners of whom calls wait; the first is served first
+	held   map[*call.Call]hold // used if the middleware stands in a chain twice
+	turns  []*flow             // of the owners whose calls wait; the first is served first
 	queued int
 	pass   uint32
 	timer  *time.Timer
@@ -42,8 +42,8 @@ type limiter struct {
 
 func (l *limiter) now() time.Duration { return time.Since(l.epoch) }
 
-// An ask is one call that wants to run.
-type ask struct {
+// A candidate is one call that wants to run.
+type candidate struct {
 	ctx    context.Context //nolint:containedctx // it lasts no longer than the call
 	req    mcp.Request
 	call   *call.Call // set if the call may meet the middleware again
@@ -55,17 +55,17 @@ type ask struct {
 	hold
 }
 
-// A hold is what a call takes: its cost, of each of its buckets.
+// A hold is what a call takes: its cost, from each of its buckets.
 type hold struct {
 	buckets [maxLimits]*bucket
 	n       uint8
-	counted uint8 // the limits of which a shared store has counted the tokens
+	counted uint8 // the limits whose tokens a shared store has counted
 	runs    bool
 	cost    int
 }
 
-// missing is how long a call waits for its tokens, n of which it needs. Those that a
-// shared store has counted are there.
+// missing returns how long a call has to wait until its bucket has n tokens: zero if a
+// shared store has counted them.
 func (h *hold) missing(b *bucket, now time.Duration, n int) time.Duration {
 	if h.counted&b.rule.bit != 0 {
 		return 0
@@ -80,16 +80,16 @@ type flow struct {
 }
 
 type waiter struct {
-	ask
+	candidate
 	flow    *flow
 	granted bool
 	ready   chan struct{} // closed when granted
 }
 
-// admit returns nil when the call may run now, and the refusal else. The shared store is
-// asked when the call has its place here, so that nothing is taken for a call that is
-// refused or goes away while it waits.
-func (l *limiter) admit(a *ask) error {
+// admit returns nil if the call may run now, and otherwise its refusal. The shared store
+// is called after the call has got its place here, so that no tokens are taken for a
+// call that is refused or goes away while it waits.
+func (l *limiter) admit(a *candidate) error {
 	name := l.owners.Principal(a.ctx, a.req)
 	if name == "" {
 		l.owners.Unknown(a.ctx, slog.LevelInfo, "a caller has no identity; all such callers share one set of limits; authenticate them")
@@ -115,7 +115,7 @@ func (l *limiter) admit(a *ask) error {
 }
 
 // enter is admit for what this server counts.
-func (l *limiter) enter(a *ask) error {
+func (l *limiter) enter(a *candidate) error {
 	l.mu.Lock()
 	w, err := l.line(a, l.now())
 	l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *limiter) enter(a *ask) error {
 }
 
 // line lets a call run if it can, and else puts it into the queue, or refuses it.
-func (l *limiter) line(a *ask, now time.Duration) (*waiter, error) {
+func (l *limiter) line(a *candidate, now time.Duration) (*waiter, error) {
 	if len(l.table.buckets)+len(l.rules) > l.MaxBuckets {
 		l.table.sweep(now)
 	}
@@ -142,7 +142,7 @@ func (l *limiter) line(a *ask, now time.Duration) (*waiter, error) {
 }
 
 // find finds the buckets of a call.
-func (l *limiter) find(a *ask) {
+func (l *limiter) find(a *candidate) {
 	a.n = 0
 	for set := a.limits; set != 0; set &= set - 1 {
 		a.buckets[a.n] = l.bucket(a, bits.TrailingZeros8(set))
@@ -151,7 +151,7 @@ func (l *limiter) find(a *ask) {
 }
 
 // bucket returns the bucket of a call for the limit of an index.
-func (l *limiter) bucket(a *ask, i int) *bucket {
+func (l *limiter) bucket(a *candidate, i int) *bucket {
 	r := &l.rules[i]
 	if r.Scope == ForAll {
 		return &r.common
@@ -167,7 +167,7 @@ func (l *limiter) bucket(a *ask, i int) *bucket {
 	return l.table.get(key, r, a.owner, named)
 }
 
-// settle forgets those buckets of a call that are not in force.
+// settle forgets those buckets of a call that are no longer in force.
 func (l *limiter) settle(h *hold) {
 	for _, b := range h.buckets[:h.n] {
 		l.table.settle(b)
@@ -175,7 +175,7 @@ func (l *limiter) settle(h *hold) {
 }
 
 // fits reports whether every bucket has room for a call.
-func (l *limiter) fits(a *ask, now time.Duration) bool {
+func (l *limiter) fits(a *candidate, now time.Duration) bool {
 	for _, b := range a.buckets[:a.n] {
 		if b.rule.Calls < 0 || b.crowded(a.cost) || a.missing(b, now, a.cost) > 0 {
 			return false
@@ -184,7 +184,7 @@ func (l *limiter) fits(a *ask, now time.Duration) bool {
 	return true
 }
 
-func (l *limiter) grant(a *ask, now time.Duration) {
+func (l *limiter) grant(a *candidate, now time.Duration) {
 	for _, b := range a.buckets[:a.n] {
 		b.take(now, a.cost, a.counted&b.rule.bit != 0)
 	}
@@ -196,14 +196,14 @@ func (l *limiter) grant(a *ask, now time.Duration) {
 }
 
 // release ends a call.
-func (l *limiter) release(a *ask) {
+func (l *limiter) release(a *candidate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end(a)
 }
 
-// end is release. It is called with the mutex.
-func (l *limiter) end(a *ask) {
+// end is release for callers that hold the mutex.
+func (l *limiter) end(a *candidate) {
 	if a.call != nil {
 		held := l.held[a.call]
 		delete(l.held, a.call)
@@ -226,9 +226,9 @@ func (l *limiter) free(h *hold) {
 	}
 }
 
-// admitted reports whether the middleware has let this very call pass already. The
-// first item of a list gives back what the call of the list has taken: a list that
-// held on to it while its items wait could wait for itself.
+// admitted reports whether the middleware has let this very call pass already. At the
+// first item of a list, the call of the list gives back what it has taken: otherwise its
+// items could wait for what the list itself holds.
 func (l *limiter) admitted(c *call.Call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,11 +249,11 @@ func (l *limiter) admitted(c *call.Call) bool {
 	return false
 }
 
-// enqueue puts a call into the queue. It returns no waiter when the call may run now,
-// or is refused: because it never fits, its tokens come too late, or the queue is full.
-// Those that wait before it may wait for something else, so that it is in the queue
-// before that is decided.
-func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
+// enqueue puts a call into the queue. It returns no waiter if the call may run now or is
+// refused: because it never fits, its tokens come too late, or the queue is full. The
+// call enters the queue before that is decided, because the calls before it may wait for
+// something else.
+func (l *limiter) enqueue(a *candidate, now time.Duration) (*waiter, error) {
 	why := l.blocking(a, now)
 	late := why.wait > l.Wait-a.waited // also if no call is to wait
 	if why.why == never || late && l.queued == 0 {
@@ -267,7 +267,7 @@ func (l *limiter) enqueue(a *ask, now time.Duration) (*waiter, error) {
 		f = &flow{owner: a.owner}
 		l.turns = append(l.turns, f)
 	}
-	w := &waiter{ask: *a, flow: f, ready: make(chan struct{})}
+	w := &waiter{candidate: *a, flow: f, ready: make(chan struct{})}
 	f.waiters = append(f.waiters, w)
 	l.queue(w, 1)
 	l.serve()
@@ -307,15 +307,15 @@ func (l *limiter) leave(w *waiter) {
 func (l *limiter) giveUp(w *waiter) error {
 	now := l.now()
 	l.leave(w)
-	why := l.blocking(&w.ask, now)
+	why := l.blocking(&w.candidate, now)
 	l.settle(&w.hold)
 	l.serve() // it may have held up others
 	return l.refuse(why)
 }
 
-// blocking says which limit holds a call up for longest; if none does, it is those
-// that wait before it.
-func (l *limiter) blocking(a *ask, now time.Duration) refusal {
+// blocking says which limit holds a call up for longest. If none does, the call waits
+// for those before it.
+func (l *limiter) blocking(a *candidate, now time.Duration) refusal {
 	by, why, longest := a.buckets[0], others, time.Duration(0)
 	for _, b := range a.buckets[:a.n] {
 		wait := a.missing(b, now, a.cost+b.tokens)
@@ -331,9 +331,9 @@ func (l *limiter) blocking(a *ask, now time.Duration) refusal {
 	return l.refusal(a, by, why, longest)
 }
 
-// serve lets calls run that wait, in turns between owners, until nobody can. A bucket
-// that holds up a call is kept for it: nobody behind it takes of that bucket in the
-// same pass, so that a call of a high cost is not overtaken for ever.
+// serve lets waiting calls run, in turns between owners, until none can. A bucket that
+// holds up a call is kept for it: no call behind it takes from that bucket in the same
+// pass, so that a call of a high cost is not overtaken for ever.
 func (l *limiter) serve() {
 	now, soonest := l.now(), time.Duration(0)
 	for l.queued > 0 {
@@ -341,7 +341,7 @@ func (l *limiter) serve() {
 		if w, soonest = l.next(now); w == nil {
 			break
 		}
-		l.grant(&w.ask, now)
+		l.grant(&w.candidate, now)
 		w.granted = true
 		l.leave(w)
 		close(w.ready)
@@ -360,8 +360,8 @@ func (l *limiter) serve() {
 	}
 }
 
-// next returns the first call that can run. If none can, it returns when the next token
-// comes that a call waits for, and zero if no call waits for tokens.
+// next returns the first call that can run. If none can, it returns the time until the
+// next call has its tokens, zero if no call waits for tokens.
 func (l *limiter) next(now time.Duration) (first *waiter, soonest time.Duration) {
 	l.pass++
 	for _, f := range l.turns {
@@ -373,7 +373,7 @@ func (l *limiter) next(now time.Duration) (first *waiter, soonest time.Duration)
 			if wait > 0 && (soonest == 0 || wait < soonest) {
 				soonest = wait
 			}
-			if held == l.queued { // nobody behind can run
+			if held == l.queued { // no call behind it can run
 				return nil, soonest
 			}
 		}
@@ -381,8 +381,9 @@ func (l *limiter) next(now time.Duration) (first *waiter, soonest time.Duration)
 	return nil, soonest
 }
 
-// heldUp marks the buckets that hold up a call. It returns when the last of its tokens
-// that are missing comes, and how many calls at most wait for one of these buckets.
+// heldUp marks the buckets that hold up a call. It returns how long it takes until the
+// last missing token is there, and the largest number of calls that wait for one of
+// these buckets.
 func (l *limiter) heldUp(w *waiter, now time.Duration) (wait time.Duration, held int) {
 	for _, b := range w.buckets[:w.n] {
 		if b.pass != l.pass {
@@ -414,7 +415,7 @@ func (l *limiter) stand(w *waiter) error {
 	case w.granted && gone == nil:
 		return nil
 	case w.granted:
-		l.end(&w.ask)
+		l.end(&w.candidate)
 	case gone == nil:
 		return l.giveUp(w)
 	default:

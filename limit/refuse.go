@@ -18,21 +18,21 @@ import (
 type refusal struct {
 	rule  *rule
 	whose string
-	why   why
+	why   reason
 	wait  time.Duration // until its tokens are there
 }
 
-type why uint8
+type reason uint8
 
 const (
-	others   why = iota // wait before it
-	tooMany             // run
-	noTokens            // are left
-	never               // may it run
+	others   reason = iota // other calls wait before it
+	tooMany                // too many calls run
+	noTokens               // no tokens are left
+	never                  // it may never run
 )
 
-// refusal is one because of a bucket.
-func (l *limiter) refusal(a *ask, b *bucket, why why, wait time.Duration) refusal {
+// refusal returns the refusal of a call that a bucket holds up.
+func (l *limiter) refusal(a *candidate, b *bucket, why reason, wait time.Duration) refusal {
 	whose := l.whose(a, b.rule)
 	if b.key == 0 && b.rule.Scope != ForAll { // the common one
 		whose = "for all calls together that are not counted apart"
@@ -40,12 +40,12 @@ func (l *limiter) refusal(a *ask, b *bucket, why why, wait time.Duration) refusa
 	return refusal{rule: b.rule, whose: whose, why: why, wait: wait}
 }
 
-// whose says for whom and for what a limit counts.
-func (l *limiter) whose(a *ask, r *rule) string {
+// whose says whose calls a limit counts, and for what.
+func (l *limiter) whose(a *candidate, r *rule) string {
 	return [...]string{"for each caller", "for this " + what(a.method), "for each caller, of this " + what(a.method), "for all callers together"}[r.Scope]
 }
 
-// what is what a method names.
+// what returns the word for what a method calls.
 func what(method string) string {
 	switch method {
 	case middleware.MethodCallTool:
@@ -77,13 +77,13 @@ func (l *limiter) refuse(r refusal) error {
 			message = fmt.Sprintf("at most %s may run at once %s", words.Plural(r.rule.Running, "call"), r.whose)
 		}
 		instead = "Call again when other calls have finished. Make fewer calls in parallel."
-		retry.RetryAfterSeconds = 1 // nobody knows when one will have finished
+		retry.RetryAfterSeconds = 1 // it is unknown when a call will have finished
 	}
 	return fault.New(fault.KindRateLimited, message).WithCode(wire.LimitCode).
 		Suggest(cmp.Or(r.rule.Instead, instead)).With(wire.LimitDetail, r.rule.Name).WithRetry(retry)
 }
 
-// units are those in which people tell rates.
+// units are the times in which people state rates.
 var units = []struct {
 	span time.Duration
 	name string
@@ -118,9 +118,9 @@ func span(d time.Duration) string {
 	}
 }
 
-// SetHeader sets the headers Retry-After and RateLimit for a refusal of this package,
-// as [middleware.FaultOf] returns it, for hosts that answer over HTTP themselves. It
-// reports whether f is one; else it sets nothing.
+// SetHeader sets the headers Retry-After and RateLimit for a refusal of this package, as
+// [middleware.FaultOf] returns it, for hosts that answer over HTTP themselves. It reports
+// whether f is such a refusal; if not, it sets nothing.
 func SetHeader(h http.Header, f *fault.Error) bool {
 	d := f.Data()
 	name, ok := d.Details[wire.LimitDetail].(string)
@@ -135,7 +135,8 @@ func SetHeader(h http.Header, f *fault.Error) bool {
 	return true
 }
 
-// quote writes a string of a structured field (RFC 9651), which is ASCII.
+// quote returns text as a string of a structured field (RFC 9651). It leaves out what is
+// not printable ASCII.
 func quote(text string) string {
 	out := []byte{'"'}
 	for _, c := range []byte(text) {

@@ -10,22 +10,22 @@ import (
 )
 
 // rates returns the limits of a call whose tokens the shared store counts now.
-func (l *limiter) rates(a *ask) (set uint8) {
+func (l *limiter) rates(a *candidate) (set uint8) {
 	if l.Shared == nil || l.remote.Rests() {
 		return 0
 	}
 	return a.limits & l.rated
 }
 
-// A shortage is what a shared store says of a call that is to wait.
+// A shortage is the answer of a shared store for a call that has to wait.
 type shortage struct {
 	wait time.Duration
 	rule *rule
 }
 
-// takeShared takes the tokens of a call that has its place from the shared store: all of
-// them or none, in one question. ok reports whether the store answered.
-func (l *limiter) takeShared(a *ask, owner string) (short shortage, ok bool) {
+// takeShared takes the tokens of a call, which has its place here, from the shared
+// store: all of them or none, in one request. ok reports whether the store answered.
+func (l *limiter) takeShared(a *candidate, owner string) (short shortage, ok bool) {
 	var want []store.Tokens
 	var rules []*rule
 	for set := a.counted; set != 0; set &= set - 1 {
@@ -42,8 +42,9 @@ func (l *limiter) takeShared(a *ask, owner string) (short shortage, ok bool) {
 	})
 }
 
-// sharedKey is the same on every server, short, and does not tell who the owner is.
-func sharedKey(r *rule, a *ask, owner string) string {
+// sharedKey returns a key that is short, the same on every server, and does not reveal
+// the owner.
+func sharedKey(r *rule, a *candidate, owner string) string {
 	method, tool := a.method, a.tool
 	if r.Scope == PerTool || r.Scope == ForAll {
 		owner = ""

@@ -68,7 +68,7 @@ func TestLimitsHoldWhateverOthersDo(t *testing.T) {
 			began := map[string][]time.Time{}
 			run := func(ctx context.Context, owner, tool string, lasts time.Duration) {
 				req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: tool}, Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: owner}}}
-				a := &ask{ctx: ctx, req: req, tool: tool, method: middleware.MethodCallTool, limits: l.methods[middleware.MethodCallTool] | l.tools[tool], hold: hold{cost: 1}}
+				a := &candidate{ctx: ctx, req: req, tool: tool, method: middleware.MethodCallTool, limits: l.methods[middleware.MethodCallTool] | l.tools[tool], hold: hold{cost: 1}}
 				if l.admit(a) != nil {
 					return
 				}
@@ -132,7 +132,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		l := newLimiter(Options{Limits: []Limit{{Scope: PerOwnerAndTool, Calls: 1}, {Name: "day", Tools: []string{"report"}, Calls: 1, Per: 24 * time.Hour}}, Wait: -1})
 		call := func(owner, tool string) {
 			req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: tool}, Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: owner}}}
-			a := &ask{ctx: t.Context(), req: req, tool: tool, method: middleware.MethodCallTool, limits: l.methods[middleware.MethodCallTool] | l.tools[tool], hold: hold{cost: 1}}
+			a := &candidate{ctx: t.Context(), req: req, tool: tool, method: middleware.MethodCallTool, limits: l.methods[middleware.MethodCallTool] | l.tools[tool], hold: hold{cost: 1}}
 			if l.admit(a) == nil {
 				l.release(a)
 			}

@@ -9,12 +9,11 @@ import (
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
-// LogHandler returns a slog.Handler that passes every text of a record through
-// the scrubber and then to next: the message, and the keys and values of attributes,
-// including errors, fmt.Stringers, what is nested in values, and values in groups.
-// A key that says secret hides what stands under it, wherever it stands. Values are
-// bounded in depth, number and size. It is for logs that leave the operator's
-// hands. A nil scrubber means [Scrub]; a nil next panics.
+// LogHandler returns a slog.Handler that passes every text of a record through the scrubber and
+// then to next: the message, and the keys and values of attributes, including errors,
+// fmt.Stringers, values in values, and values in groups. A key whose name says secret hides its
+// value, wherever the key stands. Values are bounded in depth, number and size. Use it for logs
+// that leave the operator's hands. A nil scrubber means [Scrub]; a nil next panics.
 //
 // The records of mcpchain hold whole errors on purpose, so that an operator finds
 // the cause; with this handler some of that is lost.
@@ -42,9 +41,9 @@ func SlogMiddleware(scrubber func(string) string) func(slog.Handler) slog.Handle
 
 type logHandler struct {
 	next   slog.Handler
-	secret bool // in a group whose name says secret
+	secret bool // it stands in a group whose name says secret
 	scrub  func(string) string
-	values scrub.Cleaner // an error in a log is its text
+	values scrub.Cleaner // writes an error as its text
 }
 
 func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
@@ -111,8 +110,8 @@ func (h *logHandler) cleaned(a slog.Attr, depth int) slog.Attr {
 	return slog.Attr{Key: a.Key, Value: v}
 }
 
-// any cleans a value of a type that slog does not know: one that prints itself as it prints itself, any other as JSON
-// would have it.
+// any cleans a value of a type that slog does not know. A value with a print method becomes its
+// text; any other becomes what JSON would show of it.
 func (h *logHandler) any(v slog.Value) slog.Value {
 	switch v.Any().(type) {
 	case error, fmt.Stringer, fmt.Formatter:

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/transport"
 )
 
-// HTTP is [transport.HTTP], which stands outside of the SDK's HTTP handler, with a logger.
+// HTTP wraps next, the SDK's HTTP handler, in [transport.HTTP] with a logger.
 func HTTP(next http.Handler, logger *slog.Logger) http.Handler {
 	if next == nil {
 		panic("mcprecover.HTTP: next is nil; give the handler that serves MCP")
@@ -18,8 +18,8 @@ func HTTP(next http.Handler, logger *slog.Logger) http.Handler {
 	return transport.HTTP(next, &transport.Options{Logger: logger})
 }
 
-// Transport is [transport.Stdio] with an input and an output. Nil ones are the standard
-// input and the standard output.
+// Transport returns a [transport.Stdio] that reads from in and writes to out. Nil means
+// standard input and standard output.
 func Transport(in io.ReadCloser, out io.WriteCloser) mcp.Transport {
 	return transport.Stdio(&transport.StdioOptions{In: in, Out: out})
 }

@@ -15,24 +15,22 @@
 //
 //   - a panic of any kind, nil and http.ErrAbortHandler included, becomes a
 //     [*PanicError];
-//   - a nil result without an error becomes an error that is [ErrNilResult], which the
-//     caller reads as an internal error, in every version and for every method: to a
-//     client of an older one the SDK would have sent null, as the result of a completion
-//     as well;
+//   - a nil result without an error becomes an error that is [ErrNilResult]. The caller reads an
+//     internal error, in every version of the protocol and for every method. The SDK alone would
+//     send null to a client of an older version, for a completion too;
 //   - a result that cannot be written as JSON (NaN, a channel, a MarshalJSON that
 //     fails or panics, invalid raw JSON, a nil pointer in a list) becomes a
 //     [*MarshalError];
 //   - a result above Options.MaxResult, where that is set, becomes an error that is
 //     [ErrTooLarge].
 //
-// Some requests the SDK answers before any middleware sees them. Two functions are for
-// these: with [Transport], a broken line does not end a stdio server; [HTTP] hides what
-// the SDK says of requests over HTTP that it cannot read.
+// The SDK answers some requests before any middleware sees them. Two functions are for these: with
+// [Transport], a broken line does not end a stdio server; [HTTP] hides the SDK's words about HTTP
+// requests that it cannot read.
 //
-// Of a panic, the caller reads that there was an internal error, and not its reason. The
-// reason goes to the log of package correlate or mask. If neither stands in the chain, it
-// goes to Options.Logger. An error that a handler returns leaves as it came: package mask
-// hides it.
+// After a panic, the caller reads that there was an internal error, but not why. The reason goes to
+// the log of package correlate or mask. If neither stands in the chain, it goes to Options.Logger.
+// An error that a handler returns leaves as it came: package mask hides it.
 //
 // # Where it stands
 //
@@ -74,9 +72,9 @@ type Options struct {
 	// called.
 	OnPanic func(ctx context.Context, p *PanicError)
 
-	// Logger gets the record of what the caller is not told when neither package
-	// correlate nor package mask stands in the chain. Nil means [slog.Default] at
-	// the time of the record.
+	// Logger gets the record of a failure whose cause is hidden from the caller, if neither package
+	// correlate nor package mask stands in the chain. Nil means [slog.Default] at the time of the
+	// record.
 	Logger *slog.Logger
 
 	// MaxResult is how many bytes of text, data (in base64) and structured content the
@@ -122,8 +120,8 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	return r.checked(ctx, c, res, err, outermost)
 }
 
-// checked returns what can be sent of how a call ended. It stands apart from Call, which has little room on
-// the stack of each call so.
+// checked returns a result or an error that can be sent. It is a function of its own so that the
+// stack frame of Call stays small.
 //
 //go:noinline
 func (r *recovery) checked(ctx context.Context, c *call.Call, res mcp.Result, err error, outermost bool) (mcp.Result, error) {
@@ -151,7 +149,7 @@ func (r *recovery) checked(ctx context.Context, c *call.Call, res mcp.Result, er
 	return res, err
 }
 
-// recovered tells the hook, whose own panic must not undo the recovery.
+// recovered calls the hook. A panic of the hook must not undo the recovery.
 func (r *recovery) recovered(ctx context.Context, p *PanicError) (err error) {
 	err = p // the result even when the hook panics
 	if r.onPanic != nil {
@@ -171,10 +169,10 @@ func (r *recovery) recovered(ctx context.Context, p *PanicError) (err error) {
 //		return nil, err
 //	}
 //
-// A panic is recorded at once, at level Error with its stack, in the log of the call
-// that ctx belongs to or else in [slog.Default], because nobody need read the
-// channel; the handler may return it like any other error. When fn ends its
-// goroutine with [runtime.Goexit] the error is [ErrGoexit]. fn must not be nil.
+// A panic is recorded at once, at level Error with its stack, in the log of the call that ctx
+// belongs to or else in [slog.Default], because nobody has to read the channel; the handler may
+// return it like any other error. When fn ends its goroutine with [runtime.Goexit] the error is
+// [ErrGoexit]. fn must not be nil.
 func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {

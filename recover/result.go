@@ -63,8 +63,8 @@ func isNil(res mcp.Result) bool {
 	return safe.Nil(res)
 }
 
-// nilResult returns the error that stands in the place of a nil result, except where that is right: a
-// notification has none, and the answer of subscriptions/listen is the SDK's own.
+// nilResult returns the error that replaces a nil result. It returns nil where no result is right:
+// a notification has none, and the SDK itself answers subscriptions/listen.
 func nilResult(c *call.Call) error {
 	if c.Notification() || c.Method() == call.MethodListen {
 		return nil
@@ -74,22 +74,22 @@ func nilResult(c *call.Call) error {
 
 func bug(err error) error { return classify.HideError(err, fault.Generic(fault.KindInternal)) }
 
-// unsendable tells of a result that cannot be sent. Its handler came to an end, and
-// nobody inside has seen a failure that could be guided: unless the tool only reads,
-// the call may have taken effect.
-func unsendable(c *call.Call, err error, told *fault.Error) error {
+// unsendable returns the error for a result that cannot be sent, with public for the caller. The
+// handler has finished, and the middlewares inside saw no failure that they could guide: unless the
+// tool only reads, the call may have taken effect.
+func unsendable(c *call.Call, err error, public *fault.Error) error {
 	bug := &failure.Known{
 		Finding: classify.Finding{Origin: classify.Bug, Fault: fault.Generic(fault.KindInternal), By: classify.Cut},
 		Hint:    &fault.Hint{Effect: fault.EffectUnknown},
 	}
 	retry := failure.Again(bug, failure.Situation{Safety: func() failure.Safety { return c.Safety(nil) }, Witness: c.Witness()}).Retry
-	if said, ok := told.Retry(); ok {
+	if said, ok := public.Retry(); ok {
 		retry.Reason = said.Reason
 	}
-	return classify.HideError(err, told.WithRetry(retry))
+	return classify.HideError(err, public.WithRetry(retry))
 }
 
-// tooLarge is what the caller reads of a result above the bound.
+// tooLarge returns the fault that the caller reads in the place of a result above the bound.
 func tooLarge(method string, limit int) *fault.Error {
 	suggestion := "Ask for less: a part, a page, or fewer items at a time, if the tool has an argument for it."
 	if method != middleware.MethodCallTool {
@@ -103,7 +103,8 @@ func tooLarge(method string, limit int) *fault.Error {
 		Suggest(suggestion).Never("The same call has the same result")
 }
 
-// sendable returns res as it can be sent, with the bytes of its texts and data, or an error.
+// sendable returns res in a form that can be sent, and how many bytes its texts and data have. It
+// returns an error if res cannot be sent.
 func sendable(ctx context.Context, res mcp.Result) (_ mcp.Result, size int, err error) {
 	var l look
 	var wrong *MarshalError
@@ -113,7 +114,7 @@ func sendable(ctx context.Context, res mcp.Result) (_ mcp.Result, size int, err 
 	case *mcp.ReadResourceResult, *mcp.GetPromptResult, *mcp.CompleteResult,
 		*mcp.ListToolsResult, *mcp.ListPromptsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult:
 		wrong = l.at(reflect.ValueOf(r))
-	default: // rare, such as the start of a session, or of a type that only its maker knows
+	default: // rare: the answer to initialize, for example, or a type of another package
 		wrong = below("result", marshals(r))
 	}
 	if wrong != nil {
@@ -124,8 +125,8 @@ func sendable(ctx context.Context, res mcp.Result) (_ mcp.Result, size int, err 
 }
 
 // A look at a result finds what encoding/json could not write, and adds up the bytes of texts and
-// data, in base64. It walks through the SDK's types, which costs less than JSON, and has the
-// values of other types marshalled.
+// data, in base64. It walks through the SDK's types, which costs less than JSON, and marshals the
+// values of other types.
 type look struct{ size int }
 
 func (l *look) toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, *MarshalError) {
@@ -168,7 +169,7 @@ func (l *look) toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Resul
 
 var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
 
-// at looks at a value. Where it finds something, it says where below the value that is.
+// at checks a value. Its error says which part below the value cannot be written.
 func (l *look) at(v reflect.Value) *MarshalError {
 	t := v.Type()
 	of := t.PkgPath()
@@ -193,7 +194,7 @@ func (l *look) at(v reflect.Value) *MarshalError {
 		if e := v.Elem(); e.Kind() == reflect.Pointer && e.Type().Elem().PkgPath() == sdkPath {
 			return l.at(e)
 		}
-		return marshals(v.Interface()) // of a type around one of the SDK's, which may write itself
+		return marshals(v.Interface()) // it wraps a type of the SDK, and may have a MarshalJSON of its own
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil
@@ -210,7 +211,7 @@ func (l *look) at(v reflect.Value) *MarshalError {
 		for i := range v.Len() {
 			e := v.Index(i)
 			err := l.at(e)
-			if e.Kind() == reflect.Pointer && e.IsNil() { // JSON has null for it
+			if e.Kind() == reflect.Pointer && e.IsNil() { // JSON writes null for it
 				err = errNil
 			}
 			if err != nil {
@@ -246,7 +247,7 @@ func meta(meta mcp.Meta) *MarshalError {
 	return nil
 }
 
-// value looks at a value of any type, which may have methods of its own.
+// value checks a value of any type, which may have methods of its own.
 func value(v any) *MarshalError {
 	switch v := v.(type) {
 	case nil, string, bool, int, int64:
@@ -261,7 +262,7 @@ func value(v any) *MarshalError {
 	}
 }
 
-// below says in which part of a value an error is.
+// below puts the name of a part before the place of an error.
 func below(part string, err *MarshalError) *MarshalError {
 	if err == nil {
 		return nil
@@ -277,9 +278,9 @@ func marshals(v any) *MarshalError {
 	return nil
 }
 
-// checkedTools remembers the tools that were marshalled once, because a tool must
-// not change after it was added (see [mcp.Server.AddTool]): without it every list of
-// tools would be marshalled twice. It is as large as the tools that there are.
+// checkedTools remembers the tools that were marshalled once: a tool must not change after it was
+// added (see [mcp.Server.AddTool]). Without it every list of tools would be marshalled twice. It
+// has one entry for each tool that is in use.
 var checkedTools table.Weak[mcp.Tool, struct{}]
 
 func checkTool(t *mcp.Tool) *MarshalError {

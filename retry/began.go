@@ -10,8 +10,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// ErrUnchanged says to the function that [Began] returns that what was begun changed nothing. An error that wraps
-// it says so, too.
+// ErrUnchanged, passed to the function that [Began] returns, says that nothing was changed. An
+// error that wraps it says the same.
 var ErrUnchanged = errors.New("retry: nothing was changed")
 
 // Began notes in the call of ctx that the handler is about to do something that may change something, such as
@@ -22,19 +22,20 @@ var ErrUnchanged = errors.New("retry: nothing was changed")
 //	_, err := db.ExecContext(ctx, "INSERT INTO orders ...")
 //	done(err)
 //
-// Nil says that it took effect. [ErrUnchanged], or an error of which it is proven that the one step that failed with
-// it changed nothing ([Hint].Effect is [fault.EffectNone]), says that it did not. After any other error, and as long as
-// done is not called, nobody knows. The last word holds.
+// Nil says that it took effect. [ErrUnchanged], or an error that proves that the step that failed
+// with it changed nothing ([Hint].Effect is [fault.EffectNone]), says that it did not. After any
+// other error, and until done is called, the effect is unknown. The last call of done counts.
 //
-// Begin one for each thing that can take effect by itself. Of a transaction that is its Commit: before it, nothing
-// has changed, and a rollback needs no word.
+// Call Began for each thing that can take effect by itself. In a transaction that is the Commit:
+// nothing has changed before it, and a rollback needs no Began.
 //
 //	done := retry.Began(ctx)
 //	err := tx.Commit()
 //	done(err)
 //
-// Of requests over HTTP, [Transport] says the same by itself. Outside of a call Began and done do nothing. done may
-// be called concurrently, and after the call was answered; then it changes nothing of the answer.
+// [Transport] does the same by itself for requests over HTTP. Outside of a call Began and done do
+// nothing. done may be called concurrently, and after the call was answered; then it does not
+// change the answer.
 func Began(ctx context.Context) (done func(err error)) {
 	ledger := call.LedgerOf(ctx)
 	if ledger == nil {

@@ -11,19 +11,21 @@ type change struct {
 	place string // of its caller and tool
 }
 
-// opens reports whether a change admits a trial of what is closed: one of another tool, after the last
-// run. A pause has few trials, so that a change and a failure by turns come to an end.
+// opens reports whether a caller's last change allows one more run of a closed call: it is a change
+// by another tool, after the last run. A pause has few such trials, so that a caller cannot
+// alternate changes and failures without end.
 func (c *count) opens(last change, place string) bool {
 	return last.at > 0 && last.place != place && last.at >= c.Probed && last.at > c.Opened && c.Trials < maxTrials
 }
 
-// refused is what this process knows of an owner who is refused calls.
+// refused is what this process knows of an owner whose calls are refused.
 type refused struct {
 	until time.Duration
 	last  change
 }
 
-// closing reports whether anything may be closed. It is what a success pays for that.
+// closing reports whether any call may be refused now. A success pays no more than this for the
+// feature.
 func (m *memory) closing() bool {
 	until := m.until.Load()
 	if until == 0 {
@@ -45,7 +47,7 @@ func (m *memory) closes(owner string, rest time.Duration) {
 	until := now + rest
 	r := p.refused[owner]
 	if r == nil {
-		if len(p.refused) >= p.known.most {
+		if len(p.refused) >= p.counts.most {
 			p.dropRefused(now)
 		}
 		if p.refused == nil {
@@ -63,11 +65,11 @@ func (m *memory) closes(owner string, rest time.Duration) {
 	}
 }
 
-// dropRefused makes room: what is over goes, or else any other.
+// dropRefused makes room for one more owner: it drops those whose time is over, or else any others.
 func (p *part) dropRefused(now time.Duration) {
 	maps.DeleteFunc(p.refused, func(_ string, r *refused) bool { return r.until <= now })
 	for owner := range p.refused {
-		if len(p.refused) < p.known.most {
+		if len(p.refused) < p.counts.most {
 			return
 		}
 		delete(p.refused, owner)
@@ -83,7 +85,7 @@ func (m *memory) refuses(owner string) bool {
 	return r != nil && r.until > time.Since(m.epoch)
 }
 
-// changed notes a change that an owner has made who is refused calls.
+// changed notes a change by an owner whose calls are refused.
 func (m *memory) changed(owner, place string) {
 	p := m.part(owner)
 	p.mu.Lock()

@@ -53,8 +53,8 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	return res, err
 }
 
-// noted makes a call that something may be known of. It stands apart from what most calls pass, which
-// have little room on their stack so.
+// noted makes a call that may have failed before. It is a function of its own so that the stack
+// frame of most calls stays small.
 func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	began := g.seen.ticks.Load()
 	what := g.locate(ctx, req)
@@ -74,7 +74,7 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 	if call.NeedsInput(res) {
 		return res, err
 	}
-	if what.known {
+	if what.identified {
 		g.forget(ctx, &what)
 	}
 	if g.seen.closing() {
@@ -83,8 +83,8 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return res, err
 }
 
-// failed says about a failure what is to be said, of a call that began then. What is known of it stands in
-// what, nil for nothing.
+// failed counts a failure and adds guidance to it. what identifies the call, as far as that was
+// done already; it may be nil. began is the tick at which the call began.
 func (g *guide) failed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, f *failure.Failure, what *identity, began uint64) {
 	if what == nil {
 		what = &identity{}
@@ -92,10 +92,10 @@ func (g *guide) failed(ctx context.Context, c *call.Call, req mcp.Request, next 
 	switch {
 	case f.Guided(), c.GivenUp(): // a caller that has gone reads nothing
 		return
-	case f.OwnWords(): // of which nobody knows the cause
+	case f.OwnWords(): // a result of the tool's own, whose cause is unknown
 		return
 	}
-	if !what.known {
+	if !what.identified {
 		if what.owner == "" {
 			*what = g.locate(ctx, req)
 		}
@@ -105,29 +105,29 @@ func (g *guide) failed(ctx context.Context, c *call.Call, req mcp.Request, next 
 	if batch := c.Parent(); batch != nil {
 		g.together(batch, what)
 	}
-	g.guide(ctx, c, req, next, f, what)
+	g.advise(ctx, c, req, next, f, what)
 }
 
-// together makes an item of a batch begin when the first of its items that failed began: they
-// were chosen at once, so equal ones are no repetitions.
+// together gives all failed items of a batch the same beginning, that of the first one: the caller
+// chose them at once, so equal items are no repetitions.
 func (g *guide) together(batch *call.Call, what *identity) {
 	first := g.batches.Of(batch, func(*call.Call) moments { return moments{what.began, what.read} })
 	what.began, what.read = min(what.began, first.began), min(what.read, first.read)
 }
 
-// moments are what the ticks were when an item of a batch began, in this process and in a store.
+// moments are the ticks at which an item of a batch began, in this process and in a store.
 type moments struct{ began, read uint64 }
 
-// refuse returns the failure of a call that is not run, nil for one that is. That
-// it is guided keeps others of our kind from counting it.
+// refuse returns the failure of a call that is not run, and nil if the call may run. The failure
+// has guidance already, so that other middlewares of this package do not count it.
 func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error {
-	if !what.known {
+	if !what.identified {
 		return nil
 	}
 	var p pause
 	look := func(last change) (refused bool) {
-		g.ask(ctx, what, func(k *known) (probe bool) {
-			p, probe = k.closed(what, last) // of several servers one probes
+		g.update(ctx, what, func(k *tally) (probe bool) {
+			p, probe = k.closed(what, last) // only one of several servers probes
 			return probe
 		})
 		return p.rest > 0
@@ -150,8 +150,8 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 	return e
 }
 
-// changed notes that a call of a tool succeeded that may have changed something, for a caller who is
-// refused other calls: one of them may work now. The tools are looked up only then.
+// changed notes the success of a tool that may write, if other calls of the same caller are
+// refused: one of them may work now. The tools are looked up only then.
 func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
 	if c.Method() != call.MethodCallTool {
 		return
@@ -174,7 +174,8 @@ func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next
 	}
 }
 
-// lastChange returns the last change that a caller made, by the clock of whoever keeps what is closed.
+// lastChange returns the last change that a caller made, from the place that keeps its refused
+// calls: their clocks differ.
 func (g *guide) lastChange(ctx context.Context, what *identity) change {
 	if what.shared {
 		return g.shared.lastChange(ctx, what.owner)
@@ -182,29 +183,29 @@ func (g *guide) lastChange(ctx context.Context, what *identity) change {
 	return g.seen.lastChange(what.owner)
 }
 
-// ask shows f what the store knows of a caller, or else what this process does. From a
-// store that does not answer on, the call counts here.
-func (g *guide) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) {
-	if what.shared = what.shared && g.shared.ask(ctx, what, f); !what.shared {
-		g.seen.ask(what, f)
+// update passes f what the store knows of a caller, or else what this process knows, and keeps what
+// f changes. Once the store does not answer, the call is counted in this process.
+func (g *guide) update(ctx context.Context, what *identity, f func(k *tally) (changed bool)) {
+	if what.shared = what.shared && g.shared.update(ctx, what, f); !what.shared {
+		g.seen.update(what, f)
 	}
 }
 
 // forget drops what is known of a call that succeeded.
 func (g *guide) forget(ctx context.Context, what *identity) {
-	forget := func(k *known) bool { return k.forget(what) }
-	g.seen.ask(what, forget)
-	if what.shared && what.read > 0 { // there was something when the call began
-		g.shared.ask(ctx, what, forget)
+	forget := func(k *tally) bool { return k.forget(what) }
+	g.seen.update(what, forget)
+	if what.shared && what.read > 0 { // the store had counts when the call began
+		g.shared.update(ctx, what, forget)
 	}
 }
 
-// guide says about one failure what is to be said.
-func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, f *failure.Failure, what *identity) {
+// advise adds guidance to one failure.
+func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, f *failure.Failure, what *identity) {
 	e := f.Fault()
 	if f.Wire() != nil {
-		// It is sent as it is. Most such errors are a matter between two programs.
-		if kind := e.Kind(); what.known && (kind == fault.KindValidation || kind == fault.KindNotFound) {
+		// A protocol error is sent unchanged. Most of them concern two programs, not a model.
+		if kind := e.Kind(); what.identified && (kind == fault.KindValidation || kind == fault.KindNotFound) {
 			g.count(ctx, what, e, fault.Retry{}, 0)
 		}
 		return
@@ -212,9 +213,9 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	own, _ := e.Retry()
 	at := failure.Situation{
 		Safety: func() failure.Safety { return g.safety(ctx, c, next) },
-		Costly: g.Repeatable == nil && c.Method() == call.MethodCallTool, // the server is asked for its tools
+		Costly: g.Repeatable == nil && c.Method() == call.MethodCallTool, // the tools have to be looked up
 	}
-	if e.Kind() == kindNotReady { // to ask again is what the caller is to do
+	if e.Kind() == kindNotReady { // the caller is meant to ask again
 		answer := f.Again(at)
 		f.Guide(failure.Guidance{Retry: answer.Said(), Suggestion: e.Suggestion()})
 		return
@@ -226,7 +227,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	attempts := declared(req)
 	at.Counted = func(advice fault.Retry) failure.Counts {
 		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
-		if what.known {
+		if what.identified {
 			h := g.count(ctx, what, e, advice, limit-g.MaxAttempts)
 			attempts = max(attempts, h.failures)
 			if reached(h.same, g.warnAfter(), limit-g.MaxAttempts) {
@@ -241,7 +242,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	answer := f.Again(at)
 	if retry := &answer.Retry; retry.ShouldRetry {
-		if once := retry.MaxAttempts > 0; retry.RetryAfterSeconds == 0 && !once { // nobody knows that waiting helps
+		if once := retry.MaxAttempts > 0; retry.RetryAfterSeconds == 0 && !once { // once: it is unknown whether waiting helps
 			retry.RetryAfterSeconds = g.wait(max(1, attempts)).Seconds()
 		}
 		if retry.NextAttempt = max(0, own.NextAttempt); retry.NextAttempt == 0 && attempts > 0 {
@@ -250,7 +251,7 @@ func (g *guide) guide(ctx context.Context, c *call.Call, req mcp.Request, next m
 		retry.MaxAttempts = cmp.Or(min(retry.MaxAttempts, limit), limit)
 	}
 	said, suggest := answer.Said(), suggestion(f, e, &answer)
-	if !what.known && attempts == 0 && f.Masked() && answer.By != classify.Proven {
+	if !what.identified && attempts == 0 && f.Masked() && answer.By != classify.Proven {
 		if suggest != "" {
 			suggest = words.Ended(suggest) + " "
 		}
@@ -272,28 +273,28 @@ func (g *guide) safety(ctx context.Context, c *call.Call, next mcp.MethodHandler
 }
 
 const (
-	// streakAfter is after how many failures of a broken tool in a row a caller is told so.
-	// After twice as many its calls of the tool are refused.
+	// streakAfter is how many failures of a broken tool in a row a caller may have before an answer
+	// says that the tool is broken. After twice as many, its calls of the tool are refused.
 	streakAfter = 10
-	// forgetAfter is how long a failed call is remembered after its last failure, and after
-	// the wait that was told with it.
+	// forgetAfter is how long a failed call is remembered after its last failure, and after the
+	// wait that was sent with it.
 	forgetAfter = 10 * time.Minute
 	// maxKeep is the longest wait for which a call is remembered.
 	maxKeep = 24 * time.Hour
 )
 
-// count counts a failure. more is how many attempts more than others this call has.
+// count counts a failure. more is how many more attempts this call has than others.
 func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
-	wait := g.longest() + time.Second // as it is told, rounded up
+	wait := g.longest() + time.Second // as the caller reads it, rounded up
 	if asked := retry.RetryAfterSeconds; asked > 0 {
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
 	}
 	f := failing{error: sign(e), text: headline(e), keep: forgetAfter + min(wait, maxKeep)}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
-		f.broken = broken(e.Kind()) && (!retry.ShouldRetry || retry.MaxAttempts > 0) // one more try is no hope
+		f.broken = broken(e.Kind()) && (!retry.ShouldRetry || retry.MaxAttempts > 0) // one more try does not mean that the failure passes
 	}
-	g.ask(ctx, what, func(k *known) bool {
+	g.update(ctx, what, func(k *tally) bool {
 		h = k.failed(what, f)
 		return true
 	})
@@ -310,18 +311,20 @@ func broken(kind fault.Kind) bool {
 	return party == "server" || party == "upstream" || kind == fault.KindTimeout
 }
 
-// warnAfter is after how many failures a caller is told not to repeat a call.
+// warnAfter is the number of failures after which an answer warns its caller not to repeat the
+// call.
 func (g *guide) warnAfter() int { return min(g.RefuseAfter, max(g.RefuseAfter-2, g.MaxAttempts+1)) }
 
-// reached reports whether failures are as many as a limit of the Options says.
+// reached reports whether there are as many failures as a limit of the Options and more attempts
+// allow.
 func reached(failures, limit, more int) bool { return limit > 0 && failures-max(0, more) >= limit }
 
-// longest returns the longest wait that nobody asked for.
+// longest returns the longest wait that this package chooses itself.
 func (g *guide) longest() time.Duration {
 	return time.Duration(min(30*float64(g.InitialInterval), float64(maxWait)))
 }
 
-// maxWait can be added to, and multiplied by what a wait is made longer by.
+// maxWait does not overflow when something is added to it, or when it is made longer by chance.
 const maxWait = math.MaxInt64 / 4
 
 // wait returns how long to wait after this many failures, in whole seconds.

@@ -11,10 +11,10 @@ import (
 // A Hint is what an error says about a second try, see [fault.Hint].
 type Hint = fault.Hint
 
-// A HintRule says what an error of this program means for a second try, see [fault.HintRule].
-// It is asked before the built-in table, which fills in what its Hint leaves open; only what
-// a fault itself says ([fault.Error.After], [fault.Error.Never], [fault.Error.WithRetry])
-// comes first.
+// A HintRule says what an error of this program means for a second try, see [fault.HintRule]. It is
+// called before the built-in table is read, which fills in what its Hint leaves open. Only what a
+// fault itself says ([fault.Error.After], [fault.Error.Never], [fault.Error.WithRetry]) comes
+// first.
 type HintRule = fault.HintRule
 
 // Retryable says whether a second try can succeed, see [fault.Retryable].
@@ -60,9 +60,9 @@ func (e *ResponseError) Body() []byte { return e.answer.Body() }
 //	}
 //	defer resp.Body.Close()
 //
-// Of the body it keeps 64 KiB at most, waits for it 2 seconds at most, and closes it. What the
-// service wrote is not part of the error's text; of the readers of package mask, Trusted and Operator read it. A nil response is an
-// error too.
+// It keeps at most 64 KiB of the body, waits at most 2 seconds for it, and closes it. The words of
+// the service are not part of the error's text; package mask shows them to the readers Trusted and
+// Operator. A nil response is an error too.
 func FromResponse(resp *http.Response) error {
 	err := classify.FromResponse(resp)
 	if answer, ok := err.(*classify.ResponseError); ok { //nolint:errorlint // it is nothing else

@@ -21,29 +21,29 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// identity says which call it is, and whose. The names are hashes, in which nobody's
-// can pass for another's.
+// identity says which call it is, and whose. The names are hashes, so that the name of one caller
+// cannot pass for that of another.
 type identity struct {
-	known bool
-	owner string
-	place string // of the owner and the target
-	call  string // of these, the arguments and the answers of a person
-	tool  string // the place, where a streak is counted; else empty
-	group uint64 // of the target, for memory.groups
-	began uint64 // what memory.ticks was when the call began
+	identified bool
+	owner      string
+	place      string // of the owner and the target
+	call       string // of these, the arguments and the answers of a person
+	tool       string // the place, where a streak is counted; else empty
+	group      uint64 // of the target, for memory.groups
+	began      uint64 // what memory.ticks was when the call began
 
-	shared bool        // the store is asked about it
-	last   *store.Item // what stood in the store when it was asked last, nil if that is not known
-	asked  bool        // it was asked, and
-	read   uint64      // these were its ticks then
+	shared bool        // the store keeps its counts
+	last   *store.Item // what the store held last, nil if that is not known
+	loaded bool        // the store was read, and
+	read   uint64      // these were the ticks in it
 }
 
-// names are what failures are counted of. Nothing is known of an empty one.
+// names returns the names under which failures are counted. An empty name has no count.
 func (what *identity) names() [2]string { return [...]string{what.call, what.tool} }
 
-// locate says whose call a request is, and of what. Nothing of it is known for requests that are not
-// counted: lists, pings and the like, and calls whose caller is unknown. The arguments are not
-// looked at, however long they are.
+// locate returns the owner and the place of a request. Both are empty for requests that are not
+// counted: lists, pings and the like, and calls whose caller is unknown. It does not read the
+// arguments, which may be long.
 func (g *guide) locate(ctx context.Context, req mcp.Request) (what identity) {
 	var method string
 	switch req.(type) {
@@ -65,7 +65,7 @@ func (g *guide) locate(ctx context.Context, req mcp.Request) (what identity) {
 	return what
 }
 
-// identify says which call a request is that was located.
+// identify completes the identity of a request that was located.
 func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity {
 	if what.owner == "" {
 		return identity{}
@@ -88,7 +88,7 @@ func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity 
 	if len(inputs) > 0 { // with other answers of a person it is another call
 		answers, _ = safe.JSON(inputs)
 	}
-	what.known = true
+	what.identified = true
 	what.call = digest(what.place, form(arguments), form(answers))
 	if tool && c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
 		what.tool = what.place
@@ -98,7 +98,7 @@ func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity 
 	return what
 }
 
-// ownerOf names who makes a call, "" when nobody knows.
+// ownerOf returns the name of the caller, "" if it is unknown.
 func (g *guide) ownerOf(ctx context.Context, req mcp.Request) string {
 	name := g.owners.Of(ctx, req)
 	if extra := req.GetExtra(); name == "" && g.Owner == nil && extra != nil && extra.TokenInfo != nil {
@@ -117,8 +117,8 @@ func digest(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// maxArguments is how many bytes of JSON are read to hash them whatever their order
-// and layout is. Longer arguments are hashed as they are.
+// maxArguments is up to how many bytes JSON is brought into one order and layout before it is
+// hashed. Longer arguments are hashed as they are.
 const maxArguments = 64 << 10
 
 // form returns a JSON value in a form that is the same for the same value. Absent is the
@@ -138,9 +138,9 @@ func form(raw []byte) string {
 	}
 }
 
-// sign returns a hash of what went wrong: the kind, the code and the words, in which
-// numbers do not count, because a duration or a time of day is another one each time.
-// It is the same in every process.
+// sign returns a hash of what went wrong: the kind, the code and the words. Digits in the words do
+// not count, because a duration or a time of day differs each time. It is the same in every
+// process.
 func sign(e *fault.Error) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(string(e.Kind()) + "\x00" + e.Code() + "\x00"))
@@ -149,9 +149,9 @@ func sign(e *fault.Error) uint64 {
 	return h.Sum64()
 }
 
-// declared returns the number of this attempt as the caller says it, and 0 when it
-// says nothing that makes sense. An "attempt" in the _meta that is not under our own
-// key is somebody else's.
+// declared returns the number of this attempt that the caller sent, and 0 if it sent none that
+// makes sense. Only mcpchain's own key counts: an "attempt" elsewhere in the _meta may mean
+// anything.
 func declared(req mcp.Request) int {
 	if safe.Nil(req) || safe.Nil(req.GetParams()) {
 		return 0

@@ -12,9 +12,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// known is what is known of calls and tools that failed, by their names: in this process of all
-// callers, in a store, where it stands as JSON, of one caller and target.
-type known struct {
+// A tally holds the counts of calls and tools that failed, by their names. In this process it has
+// those of many callers; in a store, where it stands as JSON, those of one caller and target.
+type tally struct {
 	Ticks  uint64            `json:"t"` // how many failures were counted; in a store only
 	Counts map[string]*count `json:"c"`
 
@@ -22,15 +22,15 @@ type known struct {
 
 	most   int            // counts
 	busy   *busy          // nil in a store
-	places map[string]int // how many counts there are of each; nil in a store, which has those of one
+	places map[string]int // how many counts each has; nil in a store, where there is only one
 }
 
-// A moment is when somebody looks. A tick is a point in time that is after all failures that were
-// counted before.
+// A moment is the time of one look at the counts. Ticks order events: a tick is greater than
+// those of all failures that were counted before.
 type moment struct {
 	now   time.Duration
 	began uint64 // the tick at which the call began
-	tick  uint64 // that of a failure that is counted now
+	tick  uint64 // the tick of a failure that is counted now
 }
 
 const (
@@ -42,7 +42,7 @@ const (
 )
 
 // get returns the count of a name, and nil if there is none.
-func (k *known) get(name string) *count {
+func (k *tally) get(name string) *count {
 	c := k.Counts[name]
 	if c != nil && c.Expires <= k.now {
 		k.drop(name)
@@ -51,9 +51,10 @@ func (k *known) get(name string) *count {
 	return c
 }
 
-// add returns the count of a name, which may be a new one. Of some, the one that failed the
-// longest ago makes room: a caller who is told long waits must not outlive the others.
-func (k *known) add(name string, what *identity) *count {
+// add returns the count of a name, which may be a new one. If there is no room, it drops one of a
+// few counts: the one whose last failure is oldest, because a caller with long waits must not
+// outlive the others.
+func (k *tally) add(name string, what *identity) *count {
 	c := k.get(name)
 	if c != nil {
 		return c
@@ -79,15 +80,15 @@ func (k *known) add(name string, what *identity) *count {
 	return c
 }
 
-func (k *known) drop(name string) {
+func (k *tally) drop(name string) {
 	if c := k.Counts[name]; c != nil {
 		delete(k.Counts, name)
 		k.noted(c, -1)
 	}
 }
 
-// noted counts the counts.
-func (k *known) noted(c *count, n int32) {
+// noted adds n to how many counts the group and the place of c have.
+func (k *tally) noted(c *count, n int32) {
 	k.busy.add(c.group, n)
 	if k.places == nil {
 		return
@@ -97,8 +98,8 @@ func (k *known) noted(c *count, n int32) {
 	}
 }
 
-// clean forgets what is old, and returns when nothing is left.
-func (k *known) clean() (last time.Duration) {
+// dropOld drops the counts that have expired, and returns when the last of the others expires.
+func (k *tally) dropOld() (last time.Duration) {
 	for name, c := range k.Counts {
 		if c.Expires <= k.now {
 			k.drop(name)
@@ -109,16 +110,16 @@ func (k *known) clean() (last time.Duration) {
 	return last
 }
 
-// count is what is known of a call or a tool. Points in time are counted from the
-// epoch of whoever keeps it. In a store it stands as JSON.
+// count holds the failures of a call or a tool. Its times are counted from memory.epoch, or from
+// 1970 in a store, where it stands as JSON.
 type count struct {
 	Failures int           `json:"n"`
 	Same     int           `json:"s,omitempty"` // of them, the last ones that had the same error
 	Error    uint64        `json:"e,omitempty"` // the hash of that
-	Last     string        `json:"l,omitempty"` // its words, once the subject is closed
+	Last     string        `json:"l,omitempty"` // the words of that error, once calls are refused
 	Counted  uint64        `json:"t"`           // the tick when Failures grew
 	Expires  time.Duration `json:"x"`
-	Closed   time.Duration `json:"c,omitempty"` // until when the handler is run for a probe only
+	Closed   time.Duration `json:"c,omitempty"` // until then the handler is run only as a probe
 	Probed   time.Duration `json:"p,omitempty"` // when it was run last
 	Trials   int           `json:"r,omitempty"` // how often it was run after a change, in this pause
 	Opened   time.Duration `json:"o,omitempty"` // the change after which it was run last
@@ -134,10 +135,10 @@ type failing struct {
 	broken bool          // it shows that the tool or what it needs is broken
 	keep   time.Duration // for how long it is remembered
 
-	refuseAfter int // with the same error, after which the call is refused; zero means never
+	refuseAfter int // after how many failures with the same error the call is refused; zero means never
 }
 
-// history is what a failure adds to.
+// history is what the counts say after a failure.
 type history struct {
 	failures int // of this call
 	same     int // of them, the last ones with the same error
@@ -158,17 +159,17 @@ type pause struct {
 const (
 	// refuseFor is how long a call is refused.
 	refuseFor = 30 * time.Second
-	// probeEvery is how often a call that is refused is run nevertheless, so that it is
-	// found out when it works again.
+	// probeEvery is the time between two runs of a call that is refused, which find out whether
+	// it works again.
 	probeEvery = 2 * time.Second
 	// maxTrials is how often a call that is refused is run in one pause because its caller has
 	// changed something meanwhile.
 	maxTrials = 3
 )
 
-// closed returns for how long a call is refused. One for which it returns zero is run;
-// probe says that it is run to find out. last is the last change that its caller made.
-func (k *known) closed(what *identity, last change) (p pause, probe bool) {
+// closed returns for how long a call is refused. If that is zero the call is run; probe says that
+// it is run to find out whether it works again. last is the last change that its caller made.
+func (k *tally) closed(what *identity, last change) (p pause, probe bool) {
 	for _, name := range what.names() {
 		c := k.get(name)
 		switch {
@@ -191,9 +192,9 @@ func (k *known) closed(what *identity, last change) (p pause, probe bool) {
 	return pause{}, false
 }
 
-// failed counts a failure. Of calls that ran at the same time, none of which could
-// know of the failure of another, all together count as one.
-func (k *known) failed(what *identity, f failing) (h history) {
+// failed counts a failure. Calls that ran at the same time count as one, because none of them
+// could know of the failure of another.
+func (k *tally) failed(what *identity, f failing) (h history) {
 	c := k.add(what.call, what)
 	again := c.grow(k.moment, f)
 	switch {
@@ -213,9 +214,9 @@ func (k *known) failed(what *identity, f failing) (h history) {
 	return h
 }
 
-// forget drops what is known of a call that succeeded, and of its tool. It reports
-// whether there was something.
-func (k *known) forget(what *identity) bool {
+// forget drops what is known of a call that succeeded, and the failures are those of its tool. It
+// reports whether there was something.
+func (k *tally) forget(what *identity) bool {
 	before := len(k.Counts)
 	k.drop(what.call)
 	k.drop(what.tool)
@@ -243,9 +244,8 @@ func (c *count) close(failures, limit int, at moment, f failing) {
 	}
 }
 
-// busy counts what is known of the tools, prompts and resources whose names have the same low
-// bits in their hash. A call of one of which nothing is known, as most calls are, needs no look
-// at the rest.
+// busy says how many counts there are for tools, prompts and resources, in groups by the hashes
+// of their names. Most calls are in a group without counts, and need no look at the rest.
 type busy struct {
 	groups [256]atomic.Int32
 	total  atomic.Int32
@@ -258,9 +258,9 @@ func (b *busy) add(group uint64, n int32) {
 	}
 }
 
-// memory is what this process knows of calls that failed. It holds a fixed number of
-// counts at most. An owner's are all in one part of it, so that a caller who makes a
-// great many failing calls pushes out what is known of few others.
+// memory holds the counts of this process, at most a fixed number. Those of one owner are all in
+// one part of it, so that an owner with a great many failing calls pushes out the counts of few
+// others.
 type memory struct {
 	busy
 
@@ -268,21 +268,21 @@ type memory struct {
 	epoch time.Time // makes time.Since read the monotonic clock only
 	parts [16]part
 	ticks atomic.Uint64 // grows with each look at the counts
-	until atomic.Int64  // until when anything is closed, since the epoch; zero when nothing is
+	until atomic.Int64  // until when calls are refused, since the epoch; zero if none are
 }
 
 const (
 	// remembered is how many counts a part has: 16384 in all, which take about 10 MB.
 	remembered = 1024
 
-	// sweepEvery is how often what is old is looked for in a part.
+	// sweepEvery is the time between two looks for expired counts in a part.
 	sweepEvery = time.Minute
 )
 
 type part struct {
-	mu    sync.Mutex
-	known known
-	sweep time.Duration // when what is old is looked for again
+	mu     sync.Mutex
+	counts tally
+	sweep  time.Duration // when expired counts are looked for again
 
 	refused map[string]*refused // by owner
 }
@@ -290,24 +290,24 @@ type part struct {
 func newMemory(limit int) *memory {
 	m := &memory{seed: maphash.MakeSeed(), epoch: time.Now()}
 	for i := range m.parts {
-		m.parts[i].known = known{most: limit, busy: &m.busy, places: map[string]int{}}
+		m.parts[i].counts = tally{most: limit, busy: &m.busy, places: map[string]int{}}
 	}
 	return m
 }
 
-// busyWith reports whether anything may be known of a call. It is all that a call
-// pays that does not fail, and where nothing fails that is one load.
+// busyWith reports whether anything may be known of a call. A call that does not fail pays no
+// more than this, which is one load while nothing fails.
 func (m *memory) busyWith(req mcp.Request) bool {
 	return m.total.Load() > 0 && m.groups[m.group(call.Target(req))].Load() > 0
 }
 
-// knows reports whether anything is known of the calls of an owner and a target. Only then it is
-// worth while to read the arguments of another one.
+// knows reports whether anything is known of the calls of an owner and a target. Only then are
+// the arguments of a further call worth reading.
 func (m *memory) knows(what *identity) bool {
 	p := m.part(what.owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known.places[what.place] > 0
+	return p.counts.places[what.place] > 0
 }
 
 func (m *memory) part(owner string) *part {
@@ -318,14 +318,14 @@ func (m *memory) group(target string) uint64 {
 	return maphash.String(m.seed, target) % uint64(len(m.groups))
 }
 
-// ask shows f what is known, for it to change.
-func (m *memory) ask(what *identity, f func(k *known) (changed bool)) {
+// update passes f the counts of the part of an owner, which f may change.
+func (m *memory) update(what *identity, f func(k *tally) (changed bool)) {
 	p := m.part(what.owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := &p.known
+	k := &p.counts
 	if k.moment = (moment{time.Since(m.epoch), what.began, m.ticks.Add(1)}); k.now >= p.sweep {
-		k.clean()
+		k.dropOld()
 		maps.DeleteFunc(p.refused, func(_ string, r *refused) bool { return r.until <= k.now })
 		p.sweep = k.now + sweepEvery
 	}

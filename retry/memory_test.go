@@ -29,14 +29,14 @@ func size(t testing.TB, m *memory) int {
 	for i := range m.parts {
 		p := &m.parts[i]
 		p.mu.Lock()
-		require.LessOrEqual(t, len(p.known.Counts), p.known.most)
-		n += len(p.known.Counts)
+		require.LessOrEqual(t, len(p.counts.Counts), p.counts.most)
+		n += len(p.counts.Counts)
 		places = map[string]int{}
-		for _, c := range p.known.Counts {
+		for _, c := range p.counts.Counts {
 			groups[c.group]++
 			places[c.place]++
 		}
-		require.Equal(t, places, p.known.places)
+		require.Equal(t, places, p.counts.places)
 		p.mu.Unlock()
 	}
 	for i := range m.groups {
@@ -54,13 +54,13 @@ var tenMinutes = failing{keep: 10 * time.Minute}
 
 func (m *memory) call(owner string, c int) *identity {
 	return &identity{
-		known: true, owner: owner, place: fmt.Sprint(owner, c/2), call: fmt.Sprint(owner, c),
+		identified: true, owner: owner, place: fmt.Sprint(owner, c/2), call: fmt.Sprint(owner, c),
 		group: uint64(c/2) % uint64(len(m.groups)), began: m.ticks.Load(),
 	}
 }
 
 func (m *memory) failed(what *identity, f failing) (h history) {
-	m.ask(what, func(k *known) bool {
+	m.update(what, func(k *tally) bool {
 		h = k.failed(what, f)
 		return true
 	})
@@ -68,7 +68,7 @@ func (m *memory) failed(what *identity, f failing) (h history) {
 }
 
 func (m *memory) closed(what *identity) (p pause) {
-	m.ask(what, func(k *known) bool {
+	m.update(what, func(k *tally) bool {
 		p, _ = k.closed(what, change{})
 		return true
 	})
@@ -104,7 +104,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "it grows")
 	for i := range calls {
 		what := m.call(fmt.Sprint(i%1000), i)
-		m.ask(what, func(k *known) bool { return k.forget(what) })
+		m.update(what, func(k *tally) bool { return k.forget(what) })
 	}
 	require.Zero(t, size(t, m))
 }
@@ -144,7 +144,7 @@ func TestLongWaitsHoldNoRoom(t *testing.T) {
 	const rounds = 20
 	survived := 0
 	for range rounds {
-		k := known{most: remembered}
+		k := tally{most: remembered}
 		fail := func(name string, keep time.Duration) {
 			k.tick++
 			k.failed(&identity{call: name}, failing{keep: keep})
@@ -276,7 +276,7 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 		runtime.AddCleanup(session, func(done chan struct{}) { close(done) }, gone)
 		req := &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}}
 		what := identified(g, req)
-		require.True(t, what.known)
+		require.True(t, what.identified)
 		g.seen.failed(&what, tenMinutes)
 		require.Equal(t, what, identified(g, req))
 	}()

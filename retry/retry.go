@@ -4,8 +4,9 @@
 //
 //	server.AddReceivingMiddleware(retry.New(nil))
 //
-// [New] tells the caller. [Server] calls the handler again inside the server, before
-// anybody is told. [Client] makes a call again as the server tells it.
+// [New] writes the answers into the failure that the caller reads. [Server] calls the handler again
+// inside the server, before the failure is passed on. Package client makes a call again as the
+// server's answers say.
 //
 // The caller of a failed call reads one of these lines:
 //
@@ -15,28 +16,29 @@
 //	Retry: no, unless you see that it did not take effect.
 //	Retry: no. The same call will fail again.
 //
-// A program reads "retry" in the machine form: should_retry, retry_after_seconds,
-// next_attempt, max_attempts, reason, effect and partial. Where nobody knows whether the call
-// may be made again, there is no line and no "retry".
+// A program reads "retry" in the machine form: should_retry, retry_after_seconds, next_attempt,
+// max_attempts, reason, effect and partial. If it is unknown whether the call may be made again,
+// there is no line and no "retry".
 //
 // # Is it safe
 //
-// What a tool does its annotations say. Annotate what only reads (ReadOnlyHint) or is
-// idempotent (IdempotentHint), and the caller may call again after a failure that passes by
-// itself. A tool that nobody annotated may destroy something, by MCP's default, and is not
-// to be called again.
+// The annotations of a tool say what it does. Annotate what only reads (ReadOnlyHint) or is
+// idempotent (IdempotentHint), and the caller may call again after a failure that passes by itself.
+// A tool that nobody annotated may destroy something, by MCP's default, and is not to be called
+// again.
 //
-// An error proves what became of the step that failed: "The step that failed changed
-// nothing." The handler may have done something before that step, so nothing follows about
-// the call. That nothing was done is said by [fault.Error.WithRetry] on the handler's fault, by
-// a rule, or by a method Effect of the error. If the private cause of a fault leaves the
-// effect unknown, After alone does not change that.
+// An error proves what became of the step that failed: "The step that failed changed nothing." The
+// handler may have done something before that step, so nothing follows about the call.
+// [fault.Error.WithRetry] on the handler's fault, a rule, or a method Effect of the error can say
+// that nothing was done. If the private cause of a fault leaves the effect unknown, After alone
+// does not change that.
 //
 // # A witness instead of a guess
 //
-// Of what the handler had changed before the step that failed, an error knows nothing. [Transport] and [Began]
-// note in the call what the handler begins and how that ends. What was seen outweighs what an error says: a call
-// of which a part took effect is told so, and neither told to be repeated nor repeated. Silence proves nothing, unless
+// An error does not know what the handler had changed before the step that failed. [Transport] and
+// [Began] note in the call what the handler begins and how that ends. These notes outweigh what an
+// error says: if a part of the call took effect, the answer says so and advises against repeating
+// the call, and the call is not repeated. A call without notes proves nothing, unless
 // [Options.Witnessed] declares the tool.
 //
 //	Retry: no. At least a part of this call took effect: check that before you try another way.
@@ -51,11 +53,11 @@
 // is bounded, and old calls are forgotten. It holds hashes of arguments and errors, and
 // 200 bytes of public words.
 //
-// A caller that repeats a hopeless call is told so. After more failures, the identical call
-// is refused for a while, except for a probe every two seconds; see [Options]. After a
-// success of the same caller with another tool that may write it is run once more, three
-// times in one pause: what it lacked may be there now. What only reads changes nothing. Failures
-// count for a whole tool only if they show that the tool, or what it needs, is broken. A
+// If a caller repeats a hopeless call, the answer warns it. After more failures, the identical call
+// is refused for a while, except for a probe every two seconds; see [Options]. After the same
+// caller had a success with another tool that may write, the refused call is run once more, at most
+// three times in one pause: what it lacked may be there now. A tool that only reads does not count.
+// Failures count for a whole tool only if they show that the tool, or what it needs, is broken. A
 // tool that is polled returns [NotReady], which is not counted.
 package retry
 
@@ -75,19 +77,18 @@ import (
 // Options configure [New]. The zero value is the recommended default. Functions may
 // be called concurrently.
 type Options struct {
-	// MaxAttempts is how often a call may be made, the first time included, as the
-	// caller is told. After as many failures of the same call the answer is no: as many as
-	// are counted here, or as the caller says in the _meta, under [AttemptKey]. A
-	// fault with a MaxAttempts of its own, see [fault.Error.WithRetry], is told with
-	// that. Zero means 3.
+	// MaxAttempts is how often a call may be made, the first time included. After as many failures
+	// of the same call the answer is no. The failures are counted here, or by the caller, which
+	// sends the number of its attempt in the _meta, under [AttemptKey]. If a fault has a
+	// MaxAttempts of its own, see [fault.Error.WithRetry], that counts. Zero means 3.
 	MaxAttempts int
 
-	// InitialInterval is about how long to wait before the second attempt, where
-	// neither the handler nor a service that it needs said how long; the waits after
-	// that double, up to 30 times as long. Each is made up to a half longer or shorter by
-	// chance, so that callers that failed together do not come back together, and rounded
-	// up to whole seconds: with a millisecond the first ones are all told as 1 s, which
-	// tests that compare texts want. A wait that was asked for is told as it is. Zero means 1 s.
+	// InitialInterval is about how long to wait before the second attempt, where neither the
+	// handler nor a service that it needs said how long; the waits after that double, up to 30
+	// times as long. Each is made up to a half longer or shorter by chance, so that callers that
+	// failed together do not come back together, and rounded up to whole seconds: with a
+	// millisecond the first waits are all sent as 1 s, which suits tests that compare texts. A wait
+	// that a handler or a service asked for is sent unchanged. Zero means 1 s.
 	InitialInterval time.Duration
 
 	// Rules say what errors of this program mean for a second try; see
@@ -100,61 +101,60 @@ type Options struct {
 	// handler of a server that has no other middleware of mcpchain.
 	Repeatable func(tool string) bool
 
-	// Witnessed reports whether nothing that a tool changes goes unseen: all of it is done with requests
-	// through [Transport] or after [Began], in the context of the call, and nothing goes on when its handler has
-	// returned. Of such a tool, a call that fails and of which nothing was seen is told to have changed nothing.
-	// Nil: silence proves nothing.
+	// Witnessed reports whether everything that a tool changes is noted: it is done with requests
+	// through [Transport] or after [Began], in the context of the call, and nothing goes on after
+	// the handler has returned. If a call of such a tool fails and nothing was noted, the answer
+	// says that it changed nothing. Nil: a call without notes proves nothing.
 	Witnessed func(tool string) bool
 
-	// Owner names the caller of a request. Calls of one caller are counted together. Those
-	// of "" are not counted, so a function that returns "" turns the counting off. Nil means
-	// as the package says. Set it where callers are told apart by something else, such as an
-	// API key in a header. One caller must not be able to learn and use the name of another.
+	// Owner names the caller of a request. Calls of one caller are counted together. Calls of the
+	// caller "" are not counted, so a function that returns "" turns the counting off. Nil means
+	// the caller that the package comment describes. Set it where something else identifies
+	// callers, such as an API key in a header. One caller must not be able to learn and use the
+	// name of another.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// RefuseAfter is after how many failures with the same error the identical call is
-	// refused for 30 s: it is answered without running its handler, but for a probe every
-	// two seconds. Such an answer is of kind repeated_failure with the code
-	// REPEATED_FAILURE, and recorded like any other. Two failures earlier, but not while
-	// attempts are left, the caller is told not to repeat this exact call, and what to do
-	// instead. Zero means 6, or 3 more than MaxAttempts if that is more.
+	// RefuseAfter is after how many failures with the same error the identical call is refused for
+	// 30 s: it is answered without running its handler, but for a probe every two seconds. Such an
+	// answer is of kind repeated_failure with the code REPEATED_FAILURE, and recorded like any
+	// other. Two failures earlier, but not while attempts are left, the answer warns the caller not
+	// to repeat this exact call, and says what to do instead. Zero means 6, or 3 more than
+	// MaxAttempts if that is more.
 	//
-	// After 10 failures in a row that show that a tool, or what it needs, is broken
-	// (internal errors, timeouts, failed connections and services that are down, after
-	// which the answer was no) a caller is told to try another way; after 20, its calls of
-	// this tool are refused in the same way. The items of a batch do not count.
+	// After 10 failures in a row that show that a tool, or what it needs, is broken (internal
+	// errors, timeouts, failed connections and services that are down, after which the answer was
+	// no) the answer advises the caller to try another way; after 20, its calls of this tool are
+	// refused in the same way. The items of a batch do not count.
 	//
-	// With a negative number nothing is refused, and nobody is told.
+	// With a negative number nothing is refused, and nobody is warned.
 	RefuseAfter int
 
-	// Store keeps what is known of failed calls for several servers, so that a caller
-	// who fails on one is known on the next. Before each call that is counted the store
-	// is asked once. A store that fails or takes longer than 250 ms fails no call: for
-	// the next seconds this server counts for itself, as it does where a caller is known
-	// by its connection only. The keys are hashes; of the words of an error the store
-	// gets the line that its caller was told. Nil means that each server counts for
-	// itself.
+	// Store keeps what is known of failed calls for several servers, so that failures on one server
+	// count on the next. The store is read once before each call that is counted. A store that
+	// fails or takes longer than 250 ms fails no call: for the next seconds this server counts for
+	// itself, as it does where a caller is known by its connection only. The keys are hashes; of
+	// the words of an error the store gets the line that the caller read. Nil means that each
+	// server counts for itself.
 	Store store.Store
 }
 
-// codeRefused is the code of the fault with which a call is answered that was not
-// run because it had failed too often.
+// codeRefused is the code of the fault that answers a call that was not run because it had failed
+// too often.
 const codeRefused = "REPEATED_FAILURE"
 
 // New returns a middleware that says of every failure whether, when and how often
 // to call again, and whether that is safe. opts may be nil. It panics when an option
 // makes no sense. Functions of the Options that panic count as ones that say nothing.
 //
-// Put it outside of what makes failures, such as validation, a time limit or the
-// inner recovery, and inside of package mask. When several stand in a chain, the
-// innermost decides. Results and errors pass it as they came: the caller is told when
-// the answer is written.
+// Put it outside of what makes failures, such as validation, a time limit or the inner recovery,
+// and inside of package mask. When several stand in a chain, the innermost decides. Results and
+// errors pass it unchanged: the guidance is added when the answer is written.
 //
-// The words of a tool that tells its failure in a result of its own are left as
-// they are, as is a *jsonrpc.Error. Nothing is said of such a result unless its cause is known:
-// SetError of the SDK, called after the content was set, keeps the content. Then a caller that
-// repeats the call without end is told so in the text of the result, too. Successful
-// calls, notifications, subscriptions and results that ask for input are not touched.
+// If a tool reports its failure in a result of its own, the words of that result are left as they
+// are; so is a *jsonrpc.Error. Such a result gets no guidance unless its cause is known: SetError
+// of the SDK, called after the content was set, keeps the content. Then the text of the result also
+// warns a caller that repeats the call without end. Successful calls, notifications, subscriptions
+// and results that ask for input are not touched.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {

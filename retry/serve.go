@@ -23,8 +23,8 @@ type params[T any] interface {
 	mcp.Params
 }
 
-// serve makes the first attempt. What the request said is kept on the stack, because
-// most calls need no second one.
+// serve makes the first attempt. It keeps a copy of the parameters on the stack,
+// because most calls need no second attempt.
 func serve[T any, P params[T]](ctx context.Context, s *server, c *call.Call, req *mcp.ServerRequest[P], next mcp.MethodHandler) (mcp.Result, error) {
 	if req == nil || req.Params == nil {
 		return next(ctx, c.Method(), req)
@@ -55,7 +55,7 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 			break
 		}
 		wait, ok := plan.Next(ctx, n, hint.After)
-		if !ok || !s.mayRepeat(c, next, last.failure) || !plan.Fits(ctx, wait) { // the look-up took its time
+		if !ok || !s.mayRepeat(c, next, last.failure) || !plan.Fits(ctx, wait) { // the look-up may have taken long
 			break
 		}
 		safe.Call(func() { logLost(ctx, c, last.failure, n, wait) }, nil) // a log that cannot be written must not fail the call
@@ -75,12 +75,11 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 	return withAttempts(c.Method(), last, n)
 }
 
-// transient reports whether a failure is one after which a second try can succeed.
-// What a rule of the program's says of a call that the caller has to change first
-// does not count. A protocol error that somebody made on purpose counts only if it
-// says itself that the call may be made again. A result that says how often it was
-// tried comes from another Server, inside of this one or upstream: that was often
-// enough.
+// transient reports whether a failure is one after which a second try can succeed. If
+// the caller has to change the call first, a rule of the program does not count. A
+// deliberate protocol error counts only if it says itself that the call may be made
+// again. A result with a number of attempts comes from another Server, inside of this
+// one or upstream, which has tried often enough.
 func transient(last outcome, hint fault.Hint) bool {
 	if tool, ok := last.res.(*mcp.CallToolResult); ok && tool != nil && (tool.InputRequests != nil || tool.Meta[wire.AttemptsKey] != nil) {
 		return false
@@ -99,8 +98,8 @@ func transient(last outcome, hint fault.Hint) bool {
 	}
 }
 
-// mayRepeat reports whether it does no harm to run the handler again. The server's
-// tools are looked up for the few failures only that get here.
+// mayRepeat reports whether it does no harm to run the handler again. Only the few
+// failures that get here look up the server's tools.
 func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, f *failure.Failure) bool {
 	harmless := func(s failure.Safety) bool { return f.Again(failure.As(s)).Retry.ShouldRetry }
 	switch {
@@ -116,10 +115,10 @@ func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, f *failure.Fail
 	}
 }
 
-// saidNone reports whether somebody said of this failure that the call had no effect:
-// of the errors alone nobody knows what the handler had done before.
+// saidNone reports whether the handler's fault or a rule says that the call had no
+// effect. Any other error does not know what the handler had done before.
 func (s *server) saidNone(f *failure.Failure) (said bool) {
-	// What a New inside of this middleware told the caller is its own opinion, of the
+	// The guidance of a New inside of this middleware does not count: it judges by the
 	// error alone.
 	if r, ok := f.Fault().Retry(); ok && r.Effect == fault.EffectNone && !f.Guided() {
 		return true
@@ -152,7 +151,7 @@ func logLost(ctx context.Context, c *call.Call, f *failure.Failure, n int, wait 
 	if err != nil {
 		attrs = append(attrs, slog.String("error", words.Clip(safe.Error(err), maxLogged)))
 	}
-	if err == nil || f.Worded() { // of which the text of the error is the public part only
+	if err == nil || f.Worded() { // the text of the error is only its public part
 		attrs = append(attrs, slog.Any("fault", f.Fault()))
 	}
 	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelDebug, "mcp call is tried again", attrs...)
@@ -163,7 +162,7 @@ const maxLogged = 1 << 10
 
 var seed = maphash.MakeSeed()
 
-// fingerprint changes when somebody writes into what the parameters of a request
+// fingerprint changes when a handler writes into what the parameters of a request
 // share with their copy.
 func fingerprint(p mcp.Params) uint64 {
 	mark := uint64(len(p.GetMeta()))
@@ -179,9 +178,9 @@ func fingerprint(p mcp.Params) uint64 {
 }
 
 // withAttempts returns an answer with the number of attempts in its _meta, if there
-// was more than one. The failure of a tool that is an error and no result yet gets one
-// for the _meta, which is kept when the failure is rendered; the other methods have no
-// place for it.
+// was more than one. If a tool failed with an error and no result, an empty result
+// carries the _meta, which is kept when the failure is rendered; the other methods
+// have no place for it.
 func withAttempts(method string, last outcome, attempts int) (mcp.Result, error) {
 	res := last.res
 	if method == call.MethodCallTool && last.err != nil && safe.Nil(res) {

@@ -13,15 +13,14 @@ import (
 
 // ServerOptions configure [Server]. The zero value is the recommended default.
 type ServerOptions struct {
-	// Repeatable says which tools may be run twice with the same arguments. Nil means
-	// those whose annotations call them read-only or idempotent, as the server itself
-	// lists them. A function that returns true for a tool that writes takes the
-	// responsibility: a failed call of which nobody knows whether it took effect is
-	// made again. It may be called concurrently.
+	// Repeatable says which tools may be run twice with the same arguments. Nil means those whose
+	// annotations call them read-only or idempotent, as the server itself lists them. A function
+	// that returns true for a tool that writes takes the responsibility: a failed call whose effect
+	// is unknown is made again. It may be called concurrently.
 	//
-	// A call of which the handler's own fault, or one of the Rules, says that it had no
-	// effect ([fault.EffectNone]) is made again in any case, and one of which it is said
-	// that it took effect is not.
+	// If the handler's own fault, or one of the Rules, says that a call had no effect
+	// ([fault.EffectNone]), the call is made again in any case. If it says that the call took
+	// effect, the call is not made again.
 	Repeatable func(tool string) bool
 
 	// MaxAttempts is how often a handler is run for one call, the first time
@@ -32,17 +31,17 @@ type ServerOptions struct {
 	// last attempt. Zero means 10 s.
 	Budget time.Duration
 
-	// InitialInterval is about how long to wait before the second attempt, where
-	// nobody said how long; the waits after that double, up to ten times as long. Each is
-	// made up to a half longer or shorter by chance, so that calls that failed together
-	// do not come back together. Zero means 200 ms, or Budget if that is less.
+	// InitialInterval is about how long to wait before the second attempt, if neither the handler
+	// nor a service said how long; the waits after that double, up to ten times as long. Each is
+	// made up to a half longer or shorter by chance, so that calls that failed together do not come
+	// back together. Zero means 200 ms, or Budget if that is less.
 	InitialInterval time.Duration
 
-	// Rules say what errors of this program mean for a second try. They hold for all
-	// that stands outside of Server too. One that gives [fault.EffectNone] for a connection
-	// that was not made, or for HTTP status 429, has a tool that writes run again after
-	// it. Give one only where a handler changes one thing and returns the error of that:
-	// one that had changed something before would change it a second time.
+	// Rules say what errors of this program mean for a second try. They also hold for the
+	// middlewares outside of Server. If a rule gives [fault.EffectNone] for a connection that was
+	// not made, or for HTTP status 429, a tool that writes is run again after such a failure. Give
+	// such a rule only where a handler changes one thing and returns the error of that: a handler
+	// that had changed something before would change it a second time.
 	Rules []HintRule
 }
 
@@ -51,31 +50,29 @@ func (o *ServerOptions) Middleware(optional.RetryServer) mcp.Middleware {
 	return optional.New(o, Server)
 }
 
-// Server returns a middleware that runs a failed handler again before anybody is
-// told of the failure. opts may be nil. It panics when an option is negative,
-// InitialInterval is longer than Budget, or a rule is nil.
+// Server returns a middleware that runs a failed handler again before the failure is passed on.
+// opts may be nil. It panics when an option is negative, InitialInterval is longer than Budget, or
+// a rule is nil.
 //
-// What is tried again: a call of a tool, a resource, a prompt or a completion whose
-// failure says that a second try can succeed (see [Hint]), and of
-// which it is certain that a second try does no harm: it reads, or it is idempotent,
-// or somebody said that it had no effect. Wrong arguments, missing permission, panics
-// and cancelled calls are final, and so is a call for which a person was asked for
-// input.
+// A call of a tool, a resource, a prompt or a completion is tried again if its failure says that a
+// second try can succeed (see [Hint]), and if a second try certainly does no harm: the call reads,
+// or it is idempotent, or a fault or a rule says that it had no effect. Wrong arguments, missing
+// permission, panics and cancelled calls are final, and so is a call for which a person was asked
+// for input.
 //
-// A wait that a service asked for is kept to exactly. When it is longer than the
-// budget or than the caller's deadline, the failure is told at once, and what
-// stands outside tells the caller when to try again.
+// A wait that a service asked for is kept to exactly. When it is longer than the budget or than the
+// caller's deadline, the failure is returned at once, and the middlewares outside tell the caller
+// when to try again.
 //
 // Put it inside of New and of a time limit, so that the attempts share one limit,
 // and outside of the inner recovery:
 //
 //	... > retry.New > validate > deadline > retry.Server > recover > handler
 //
-// Every attempt gets the request as it came. A handler that wrote into the arguments
-// in place is not run again; one that writes into maps of the _meta is not noticed.
-// With clients before 2026-07-28 the SDK asks a person on behalf of the handler,
-// inside of what a server's middleware sees: leave tools that do so out with
-// [middleware.When], or wrap their handlers with [middleware.Tool].
+// Every attempt gets the request as it came. A handler that wrote into the arguments in place is
+// not run again; writes into maps of the _meta are not noticed. With clients before 2026-07-28 the
+// SDK asks a person on behalf of the handler, without showing that to a server's middleware: leave
+// out tools that do so with [middleware.When], or wrap their handlers with [middleware.Tool].
 //
 // The failures of attempts that are followed by another are written to the log of
 // the call at level Debug, with its reference.

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// shared is what several servers know of calls that failed: for each owner and target
-// one value in a store, so that one question answers everything about a call.
+// shared holds the counts of several servers: for each owner and target one value in a store, so
+// that one read is enough for a call.
 type shared struct {
 	store  store.Store
 	remote *call.Remote // what guards the store
@@ -23,22 +23,23 @@ func newShared(s store.Store) *shared {
 }
 
 const (
-	swapTries  = 8          // of one change; who loses all of them met as many other changes
+	swapTries  = 8          // of one change; each that fails met a change by another server
 	maxShared  = 128 << 10  // bytes, more than maxCalls take; a longer value is none of ours
 	formatting = "retry/2/" // opens each key
 )
 
-// perOwner bounds what is kept of one caller, who may invent targets. What has no room is counted by
-// each server for itself.
+// perOwner bounds what is kept of one caller, who may invent targets. If there is no room, each
+// server counts for itself.
 var perOwner = store.Bound{Bytes: 1 << 20}
 
-// ask shows f what is known, and writes what f changes, if it reports that it did, until
-// nobody else wrote in between: f may be called more than once. It returns false if the
-// store does not answer; then what f found out does not count.
+// update passes f what the store holds. If f reports a change, it writes that, and starts again if
+// another server wrote in between: f may be called more than once. It returns false if the store
+// does not answer; then what f found out does not count.
 //
-// What was read for the same call before, or was in the way of a write, need not be read again for a
-// change: the write fails if it is not what stands there. Without a change it proves nothing.
-func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (changed bool)) bool {
+// A value that was read for the same call before, or that made a write fail, need not be read again
+// for a change: the write fails if the store holds another one now. If f changes nothing, the store
+// is read.
+func (s *shared) update(ctx context.Context, what *identity, f func(k *tally) (changed bool)) bool {
 	key := call.OwnedName(formatting, what.owner, what.place)
 	for tries := 0; tries < swapTries; {
 		old := what.last
@@ -51,15 +52,15 @@ func (s *shared) ask(ctx context.Context, what *identity, f func(k *known) (chan
 			what.last = old
 		}
 		k := read(old.Value)
-		if !what.asked {
-			what.asked, what.read = true, k.Ticks
+		if !what.loaded {
+			what.loaded, what.read = true, k.Ticks
 		}
 		k.moment = moment{time.Duration(time.Now().UnixNano()), what.read, max(k.Ticks, what.read) + 1} // after an expiry too
 		if !f(k) {
 			if what.last != nil {
 				return true
 			}
-			continue // with what stands there now
+			continue // with what the store holds now
 		}
 		tries++
 		k.Ticks = k.tick
@@ -78,7 +79,7 @@ const changes = "changes"
 // changed notes a change that an owner has made.
 func (s *shared) changed(ctx context.Context, owner, place string) {
 	what := identity{owner: owner, place: changes}
-	s.ask(ctx, &what, func(k *known) bool {
+	s.update(ctx, &what, func(k *tally) bool {
 		c := k.add(changes, &what)
 		c.Probed, c.Last, c.Expires = max(k.now, c.Probed+1), place, k.now+refuseFor
 		return true
@@ -88,7 +89,7 @@ func (s *shared) changed(ctx context.Context, owner, place string) {
 // lastChange returns the last change of an owner.
 func (s *shared) lastChange(ctx context.Context, owner string) (last change) {
 	what := identity{owner: owner, place: changes}
-	s.ask(ctx, &what, func(k *known) bool {
+	s.update(ctx, &what, func(k *tally) bool {
 		if c := k.get(changes); c != nil {
 			last = change{c.Probed, c.Last}
 		}
@@ -97,26 +98,26 @@ func (s *shared) lastChange(ctx context.Context, owner string) (last change) {
 	return last
 }
 
-// read returns what a value says, nothing for one that is none of ours.
-func read(value []byte) *known {
-	k := &known{most: maxCalls}
+// read decodes a value. It returns no counts for one that this package did not write.
+func read(value []byte) *tally {
+	k := &tally{most: maxCalls}
 	if len(value) > maxShared || json.Unmarshal(value, k) != nil {
-		k = &known{most: maxCalls}
+		k = &tally{most: maxCalls}
 	}
 	maps.DeleteFunc(k.Counts, func(_ string, c *count) bool { return c == nil })
 	return k
 }
 
-// A written is what became of one write.
+// A written is the outcome of one write.
 type written struct {
 	ok   bool        // nobody else wrote since it was read
 	full bool        // there is no room for it
-	now  *store.Item // what stands there afterwards, nil if that is not known
+	now  *store.Item // what the store holds afterwards, nil if that is not known
 }
 
-// write writes what is known, without what is old.
-func (s *shared) write(ctx context.Context, key string, k *known, old store.Version) written {
-	last := k.clean()
+// write writes the counts that have not expired.
+func (s *shared) write(ctx context.Context, key string, k *tally, old store.Version) written {
+	last := k.dropOld()
 	value, err := json.Marshal(k)
 	if err != nil {
 		return written{}

@@ -14,15 +14,16 @@ import (
 
 // TransportOptions configure [Transport]. The zero value is the recommended default.
 type TransportOptions struct {
-	// Safe reports whether a request changes nothing although its method is not safe, such as a POST
-	// that only searches. It is not asked for GET, HEAD, OPTIONS and TRACE, and may be called
-	// concurrently. One that panics counts as one that returned false. Nil: the method alone decides.
+	// Safe reports whether a request changes nothing although its method is not safe, such as a
+	// POST that only searches. It is not called for GET, HEAD, OPTIONS and TRACE, and may be called
+	// concurrently. A panic counts as false. Nil: the method alone decides.
 	Safe func(*http.Request) bool
 }
 
-// Transport returns a RoundTripper that sends requests through base and witnesses what becomes of those
-// that may change something: the call that a request is made for, which is found in its context, knows
-// whether a part of it took effect when it fails. base may be nil, for [http.DefaultTransport]; opts may be nil.
+// Transport returns a RoundTripper that sends requests through base and notes what becomes of those
+// that may change something. The notes go to the call that the request's context belongs to: if
+// that call fails, its answer says whether a part of it took effect. base may be nil, for
+// [http.DefaultTransport]; opts may be nil.
 //
 //	client := &http.Client{Transport: retry.Transport(nil, nil)}
 //	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body) // ctx is the handler's
@@ -36,8 +37,9 @@ type TransportOptions struct {
 //   - is not known to have taken effect or not in all other cases: no answer came, the answer's body broke off, the
 //     service failed (5xx), it led to another resource (301, 302, 303), or base sent the request twice.
 //
-// A service that answers 200 to what it refused, as GraphQL and JSON-RPC do, would be misunderstood:
-// return true from Safe for its requests, and say with [Began] how each of them ended.
+// A service that answers 200 to a request that it refused, as GraphQL and JSON-RPC do, would be
+// misunderstood: return true from Safe for its requests, and say with [Began] how each of them
+// ended.
 //
 // Requests and answers pass as they are; only the body of an answer is read through a reader that notices
 // that it breaks off. A request outside of a call, and one that is safe, goes to base untouched. The RoundTripper
@@ -122,7 +124,7 @@ type exchange struct {
 	trace  httptrace.ClientTrace
 	traced atomic.Bool  // base says what it does with connections
 	began  atomic.Bool  // it may have written something
-	writes atomic.Int32 // how often it has written the headers: a server acts on no less
+	writes atomic.Int32 // how often it has written the headers, without which a server does nothing
 	body   io.ReadCloser
 	closed atomic.Bool
 }
@@ -134,7 +136,7 @@ func (x *exchange) wrote()          { x.writes.Add(1) }
 // that the request does not wait for.
 func (x *exchange) writesField(string, []string) { x.began.Store(true) }
 
-// unanswered says what became of a request that has no answer.
+// unanswered returns the effect of a request that has no answer.
 func (x *exchange) unanswered() fault.Effect {
 	if x.traced.Load() && !x.began.Load() && x.writes.Load() == 0 {
 		return fault.EffectNone
@@ -142,10 +144,11 @@ func (x *exchange) unanswered() fault.Effect {
 	return fault.EffectUnknown
 }
 
-// answered says what the status of an answer says about the request, and watches its body.
+// answered notes what the status of an answer says about the request, and watches the answer's
+// body.
 func (x *exchange) answered(res *http.Response) {
 	became := effectOf(res.StatusCode)
-	if became == fault.EffectNone && x.writes.Load() > 1 { // what became of the others?
+	if became == fault.EffectNone && x.writes.Load() > 1 { // the effect of the earlier ones is unknown
 		became = fault.EffectUnknown
 	}
 	x.End(became)
@@ -174,8 +177,8 @@ func effectOf(status int) fault.Effect {
 	}
 }
 
-// Read reads the body of the answer. One that breaks off before its reader closes it may have told that
-// the service failed after all.
+// Read reads the body of the answer. A body that breaks off before its reader closes it may have
+// said that the service failed after all.
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.body.Read(p)
 	if err != nil && err != io.EOF && !x.closed.Load() {

@@ -16,30 +16,29 @@ import (
 
 const kindNotReady fault.Kind = "not_ready" //nolint:errname // a kind is an error, and its name is Kind
 
-// NotReady returns the fault that says that what a caller polls for ("the export") is
-// not ready yet, and that it is to ask again after a time. It is for a tool that
-// reports the progress of something: such calls are not counted, so that a caller may
-// poll as often as it is told to. A tool that answers "not ready" with a success does
-// not need it.
+// NotReady returns the fault of a tool that a caller polls: what, such as "the export", is not
+// ready yet, and the caller should ask again after a time. It is for a tool that reports the
+// progress of something: such calls are not counted, so that a caller may poll as often as the
+// answers say. A tool that answers "not ready" with a success does not need it.
 func NotReady(what string, after time.Duration) *fault.Error {
 	return fault.New(kindNotReady, what+" is not ready yet").After(after)
 }
 
-// tellUser is what a caller is to do whose calls are not counted, so that nothing else ends a loop.
+// tellUser is the advice for a caller whose calls are not counted: nothing else ends its loop.
 const tellUser = "Tell the user if it fails again."
 
-// suggestion returns the fault's own suggestion, or that of its kind where it says
-// nothing about what to do.
+// suggestion returns the fault's own suggestion, or that of its kind if the fault does not say what
+// to do.
 func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 	kind, own, again := e.Kind(), e.Suggestion(), a.Retry.ShouldRetry
 	_, said := e.Retry()
 	if !f.Worded() {
 		passes := kinds.Of(string(kind)).Retry == kinds.Yes
 		if a.Retry.Effect == fault.EffectUnknown || passes && !again || kind == fault.KindConflict && again {
-			return "" // to look comes first, and to read the state is for whoever may not call again
+			return "" // to check the effect comes first, and the advice to read the state is for a caller that may not call again
 		}
 	}
-	if own != "" || said || f.View().Shown { // whose words say more than its kind does
+	if own != "" || said || f.View().Shown { // its words say more than its kind does
 		return own
 	}
 	switch kind {
@@ -57,8 +56,9 @@ func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 const (
 	// maxHeadline is how many bytes of the last error a refusal repeats: a first line of that length stays whole.
 	maxHeadline = 1000
-	// shortHeadline is how many stay of one with further lines. In a store what is known of one tool has to fit into
-	// one value, so that no more stay of one either that is mostly escapes there.
+	// shortHeadline is up to how many bytes an error stays whole with all its lines. A first line
+	// that is mostly escapes in JSON is cut to as many, because in a store the counts of one tool
+	// have to fit into one value.
 	shortHeadline = 200
 )
 

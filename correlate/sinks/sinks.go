@@ -1,6 +1,6 @@
 // Package sinks sends records to several places, with samber/slog-multi behind it. Each place is
-// guarded: one that returns an error, panics, hangs or ends its goroutine loses no record of another
-// and holds no answer up.
+// guarded: if one returns an error, panics, hangs or ends its goroutine, the others lose no record
+// and no answer is held up.
 //
 //	logger := slog.New(sinks.Fanout(
 //		file, // all records
@@ -9,12 +9,12 @@
 //	))
 //	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}))
 //
-// The guard is that of [correlate.Guard]: a place has 250 ms for a record, and is not asked while it
-// holds four that are late. A late record may still be written: then it stands in two places, and not
-// in none. A fan-out waits for one place after the other. Enabled, WithAttrs and WithGroup are called
-// without a bound of time.
+// The guard is that of [correlate.Guard]: a place has 250 ms for a record, and gets no further ones
+// while it still holds four late ones. A late record may still be written: a fail-over then writes
+// it to two places, rather than to none. A fan-out waits for one place after the other. Enabled,
+// WithAttrs and WithGroup are called without a time limit.
 //
-// Who does not import this package does not link samber/slog-multi.
+// A program that does not import this package does not link samber/slog-multi.
 //
 // [correlate.Guard]: https://pkg.go.dev/github.com/mcpchain/mcpchain/correlate#Guard
 package sinks
@@ -29,8 +29,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// Fanout returns a slog.Handler that writes each record to all of these. Its error is that of those
-// that could not write. It panics if one is nil.
+// Fanout returns a slog.Handler that writes each record to all of these. Its error is that of the
+// handlers that could not write. It panics if one is nil.
 func Fanout(to ...slog.Handler) slog.Handler {
 	return composed{slogmulti.Fanout(guardedAll("sinks.Fanout", to)...)}
 }
@@ -51,8 +51,8 @@ type Route struct {
 	When func(ctx context.Context, record slog.Record) bool
 }
 
-// Router returns a slog.Handler that writes each record to all routes to which it belongs. It is
-// dropped where there is none. It panics if a route leads to nil.
+// Router returns a slog.Handler that writes each record to all routes to which it belongs. A record
+// that belongs to no route is dropped. It panics if a route leads to nil.
 func Router(routes ...Route) slog.Handler {
 	router := slogmulti.Router()
 	for i, route := range routes {
@@ -95,7 +95,8 @@ func Attr(key string, values ...string) func(ctx context.Context, record slog.Re
 }
 
 // Pipe returns a slog.Handler that leads each record through the middlewares, the first of them
-// outermost, to a place: those of mask and correlate are SlogMiddleware. It panics if one is nil.
+// outermost, to a place. mask.SlogMiddleware and correlate.SlogMiddleware return such middlewares.
+// It panics if one is nil.
 func Pipe(to slog.Handler, middlewares ...func(slog.Handler) slog.Handler) slog.Handler {
 	all := make([]slogmulti.Middleware, len(middlewares))
 	for i, mw := range middlewares {
@@ -116,7 +117,8 @@ func guardedAll(of string, handlers []slog.Handler) []slog.Handler {
 	return all
 }
 
-// guarded returns a handler that comes back in time. What this package has composed does.
+// guarded returns a handler that returns in time, as handlers that this package has composed do
+// already.
 func guarded(of string, i int, h slog.Handler) slog.Handler {
 	if h == nil {
 		panic(fmt.Sprintf("%s: handler %d is nil; give the handler that writes the records", of, i+1))

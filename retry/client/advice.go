@@ -25,15 +25,15 @@ import (
 type advice struct {
 	found classify.Finding
 	hint  fault.Hint
-	after time.Duration // to the letter; zero: nobody said
-	most  int           // attempts in all, by the server's count; zero: nobody said
+	after time.Duration // kept to exactly; zero: not said
+	most  int           // attempts in all, by the server's count; zero: not said
 
-	// foreign says that the server gives no guidance: it does not know what a second
-	// try of a write does.
+	// foreign: the server gives no guidance, so nothing is known of a second try of
+	// a write.
 	foreign bool
 }
 
-// again reports whether a call that can do this may be made again.
+// again reports whether a call of this safety may be made again.
 func (a advice) again(s failure.Safety) bool {
 	if a.foreign && s <= failure.Writes {
 		return false
@@ -72,7 +72,7 @@ func adviceOf(r response) advice {
 		if undelivered(r.err) {
 			a.hint.Retry = fault.RetryYes
 		}
-	case r.failure.Kind() != fault.KindServerError: // it is that of any code that nobody knows
+	case r.failure.Kind() != fault.KindServerError: // every unknown code has this kind
 		a.hint.Retry = failure.HintOf(r.failure).Retry
 	}
 	return a
@@ -94,8 +94,8 @@ func askedToWait(r response) (time.Duration, bool) {
 	return retryAfter(data)
 }
 
-// undelivered reports whether what kept the client's transport from delivering a
-// message passes. The HTTP status is known by its text alone.
+// undelivered reports whether the client's transport failed to deliver a message for
+// a reason that passes by itself. The HTTP status is known by its text alone.
 func undelivered(err error) bool {
 	var sending *url.Error
 	if errors.As(err, &sending) {
@@ -141,8 +141,8 @@ func amount(value any) (float64, bool) {
 	}
 }
 
-// spanOf returns n units of time, the longest span that there is for one that is too
-// long, and zero for what is none.
+// spanOf returns n units of time. It returns the longest Duration for a longer time,
+// and zero if n is not positive or not a number.
 func spanOf(n float64, unit time.Duration) time.Duration {
 	switch ns := n * float64(unit); {
 	case !(ns > 0): // also NaN

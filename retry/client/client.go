@@ -4,13 +4,12 @@
 //	session.AddSendingMiddleware(client.New(nil))
 //
 // A server that speaks the guidance of mcpchain (the retry object under
-// _meta["io.github.mcpchain/error"], or in the data of a protocol error) is obeyed:
-// should_retry must be true; retry_after_seconds and max_attempts are kept to exactly.
-// A write of which nobody knows whether it took effect is not repeated, unless it is
-// made under an idempotency key that the server keeps: a tool that writes is called
-// with a key if the last list of tools that the client asked for says so of the tool,
-// as package replay makes it say. Then a call whose answer was lost is sent again with
-// its key and gets the first answer.
+// _meta["io.github.mcpchain/error"], or in the data of a protocol error) is obeyed: should_retry
+// must be true; retry_after_seconds and max_attempts are kept to exactly. A write whose effect
+// is unknown is not repeated, unless it is sent with an idempotency key that the server keeps. A
+// tool that writes is called with a key if the last list of tools that the client asked for says
+// that the server keeps keys for the tool, as it does with package replay. Then a call whose
+// answer was lost is sent again with its key and gets the first answer.
 package client
 
 import (
@@ -30,14 +29,13 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// Options configure [New]. The zero value is the recommended default. Functions may be
-// called concurrently; one that panics counts as one that says no.
+// Options configure [New]. The zero value is the recommended default. Functions may be called
+// concurrently; a panic counts as the answer no.
 type Options struct {
-	// Repeatable says which tools may be called twice with the same arguments though
-	// nobody knows whether the first call took effect. Nil means those whose
-	// annotations call them read-only or idempotent in the list of tools that the client
-	// asked for last in the session, however long ago: ask again when the server notifies
-	// that its list has changed.
+	// Repeatable says which tools may be called twice with the same arguments although it is
+	// unknown whether the first call took effect. Nil means the tools whose annotations say
+	// read-only or idempotent in the list of tools that the client asked for last in the
+	// session, however long ago: ask again when the server notifies that its list has changed.
 	Repeatable func(tool string) bool
 
 	// MaxAttempts is how often one call is sent, the first time included. Zero means
@@ -55,12 +53,11 @@ type Options struct {
 	// if that is less.
 	InitialInterval time.Duration
 
-	// FailuresAsErrors makes an error of every failure: the result of a tool that
-	// failed becomes a nil result and a [*fault.Error], whose cause is a
-	// [*ResultError], and any other failure a *fault.Error whose cause is the error as
-	// it came. So errors.Is(err, fault.KindNotFound) works for both. What this program failed
-	// with itself is the fault of [fault.PartyCaller]. When it is not set, results and errors
-	// are returned as they came.
+	// FailuresAsErrors makes an error of every failure: the result of a tool that failed becomes
+	// a nil result and a [*fault.Error], whose cause is a [*ResultError], and any other failure
+	// a *fault.Error whose cause is the error as it came. So errors.Is(err, fault.KindNotFound)
+	// works for both. A failure of this program itself has the party [fault.PartyCaller]. When
+	// it is not set, results and errors are returned as they came.
 	FailuresAsErrors bool
 }
 
@@ -71,7 +68,8 @@ type ResultError struct {
 	Result *mcp.CallToolResult
 }
 
-// Error says that the tool failed. What it said is the text of the error around.
+// Error says that the tool failed. The tool's own words are the text of the error that wraps
+// this one.
 func (*ResultError) Error() string { return "the tool answered with an error" }
 
 // New returns a middleware for [mcp.Client.AddSendingMiddleware]. opts may be nil. It
@@ -79,27 +77,25 @@ func (*ResultError) Error() string { return "the tool answered with an error" }
 // calls of tools, reading resources, getting prompts, completing arguments and lists
 // are made again; anything else passes.
 //
-// Of servers that give no guidance only calls that do no harm are made again, when the
-// failure is a passing one: a kind of failure that passes by itself (too many calls,
-// not available, a timeout, a failed connection), HTTP status 429, 500, 502, 503 or
-// 504, or one of these members at the top of a protocol error's data or of a failed
-// result's _meta:
+// If a server gives no guidance, only calls that do no harm are made again, and only after a
+// failure that passes: a kind of failure that passes by itself (too many calls, not available, a
+// timeout, a failed connection), HTTP status 429, 500, 502, 503 or 504, or one of these members
+// at the top of a protocol error's data or of a failed result's _meta:
 //
 //	retryAfter  retry_after  retryAfterSeconds  retry_after_seconds    seconds
 //	retryAfterMs  retry_after_ms                                       milliseconds
 //
-// Numbers may stand in a string. A call of which the connection is closed or the
-// session gone is not made again: that needs a new session.
+// Numbers may stand in a string. A call whose connection is closed or whose session is gone is
+// not made again: that needs a new session.
 //
-// Never does a wait begin that would end after the context's deadline or the
-// budget: the failure is returned at once. A sending middleware of yours that stands inside sees
-// every attempt. Repetitions carry their number under
-// "io.github.mcpchain/attempt" in the _meta of a copy of the parameters; when the
-// caller put a number there itself, the repetitions count on from it.
+// If a wait would end after the context's deadline or the budget, the failure is returned at
+// once. A sending middleware of yours that stands inside sees every attempt. Repetitions carry
+// their number under "io.github.mcpchain/attempt" in the _meta of a copy of the parameters; when
+// the caller put a number there itself, the repetitions count on from it.
 //
-// The SDK answers a server's questions (elicitation, sampling) inside of what a sending
-// middleware sees, so a call made again may ask them again. A client that answers
-// them itself gets its answers sent once.
+// The SDK answers a server's questions (elicitation, sampling) without showing them to a sending
+// middleware, so a call made again may ask them again. A client that answers them itself gets
+// its answers sent once.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {
@@ -153,7 +149,7 @@ type response struct {
 func (c *client) repeat(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler, keyed bool, last response) (mcp.Result, error) {
 	plan := c.policy.Start()
 	params := paramsOf(req)
-	before := 0 // attempts that its caller made, by its own account
+	before := 0 // attempts that the caller has made before, as it says itself
 	if params != nil {
 		before = max(0, attempt.Number(params.GetMeta()[wire.AttemptKey])-1)
 	}
@@ -182,7 +178,7 @@ func (c *client) repeat(ctx context.Context, method string, req mcp.Request, nex
 	return last.res, last.err
 }
 
-// asError returns the failure as an error that holds what came.
+// asError returns the failure as an error whose cause is the answer as it came.
 func (r response) asError() error {
 	if tool, ok := r.res.(*mcp.CallToolResult); ok && r.err == nil {
 		return r.failure.Because(&ResultError{Result: tool})
@@ -197,7 +193,7 @@ func (r response) asError() error {
 	return failure.Because(r.err)
 }
 
-// own reports whether the failure is one of this program that nobody worded, such as a panic in
+// own reports whether this program itself failed and made no fault of it, such as by a panic in
 // a sending middleware: no server has answered.
 func (r response) own() bool {
 	if _, panicked := safe.As[*fault.PanicError](r.err); panicked {
@@ -251,8 +247,8 @@ func paramsOf(req mcp.Request) mcp.Params {
 	return nil
 }
 
-// withMeta returns the request with a member in the _meta of a copy of its parameters:
-// they are the caller's. Lists get none.
+// withMeta returns the request with one more member in its _meta. It copies the parameters,
+// which are the caller's. Requests for lists stay as they are.
 func withMeta(req mcp.Request, key string, value any) mcp.Request {
 	var params mcp.Params
 	switch p := paramsOf(req).(type) {

@@ -12,15 +12,16 @@ import (
 )
 
 // knownTools remembers what a second call of a tool does, from the lists that a client asks
-// for. It asks for none itself: a server that is just failing is not the one to ask. A list
-// holds until the client asks for another, because its model, too, calls by the last one, and
-// most clients ask once. Its zero value is empty. It is safe for concurrent use.
+// for. It requests no list itself, because the server is failing at that moment. A list holds
+// until the client asks for another: its model also uses the last one, and most clients ask
+// once. Its zero value is empty. It is safe for concurrent use.
 type knownTools struct {
-	mu       sync.Mutex // of all that is remembered
+	mu       sync.Mutex // guards sessions
 	sessions table.Weak[mcp.ClientSession, sessionTools]
 }
 
-// sessionTools are by name: Keyed where a tool writes and the server keeps idempotency keys.
+// sessionTools are the tools of a session by name. A tool is Keyed if it writes and the
+// server keeps idempotency keys for it.
 type sessionTools map[string]failure.Safety
 
 // The bounds of what is remembered. A tool that is not known is not called twice.
@@ -29,7 +30,7 @@ const (
 	maxName  = 256  // bytes of the name of a tool
 )
 
-// safety returns what is known of a tool.
+// safety returns what the last list says about a second call of a tool.
 func (k *knownTools) safety(req mcp.Request, tool string) failure.Safety {
 	session, _ := req.GetSession().(*mcp.ClientSession)
 	k.mu.Lock()
