@@ -26,11 +26,11 @@ import (
 	"github.com/mcpchain/mcpchain/validate"
 )
 
-// Options configure [Standard]. The zero value is the recommended default. A
-// field that is nil stands for the defaults of its package.
+// Options configure [Standard]. The zero value is the recommended default. A nil field means the
+// defaults of its package, or leaves the package out if its comment says so.
 //
-// A field of package optional takes a pointer to the options of the package in whose name it is,
-// as in Options{Limit: &limit.Options{}}. A program links only those packages whose options it sets.
+// A field of package optional takes a pointer to the options of the package with its name, as in
+// Options{Limit: &limit.Options{}}. A program links only the packages whose options it sets.
 type Options struct {
 	// Logger is the logger of Correlate, if Correlate has none of its own. Every other part
 	// that has none writes its records to the logger of Correlate. Nil means [slog.Default]
@@ -43,8 +43,8 @@ type Options struct {
 	// Correlate configures the IDs and the record of each call.
 	Correlate *correlate.Options
 
-	// Audit keeps an append-only record of who called what with which effect. Nil means
-	// that there is none.
+	// Audit keeps an append-only record of each call: the caller, the target and the effect. Nil
+	// means that there is none.
 	Audit optional.Audit // a *audit.Options
 
 	// Mask says what callers may know of errors.
@@ -53,54 +53,52 @@ type Options struct {
 	// Validate says how wrong arguments and unknown names are explained.
 	Validate *validate.Options
 
-	// Drain lets the server end without losing a call. Nil means that nobody waits for
+	// Drain lets the server shut down without losing a call. Nil: shutdown does not wait for running
 	// calls.
 	Drain optional.Drain // a *drain.Options
 
-	// Budget bounds what an answer costs its reader. Nil means that nothing is bounded;
-	// the recommended bounds are those of &budget.Options{}.
+	// Budget bounds what an answer costs its reader. Nil means no bounds; the recommended bounds are
+	// those of &budget.Options{}.
 	Budget optional.Budget // a *budget.Options
 
-	// Limit bounds how often and how many at once callers may call. Nil means that
-	// nothing is limited; the recommended limits are those of &limit.Options{}.
+	// Limit bounds how often callers may call, and how many calls they may make at once. Nil means
+	// no limits; the recommended limits are those of &limit.Options{}.
 	Limit optional.Limit // a *limit.Options
 
-	// Batch gives tools list forms. Nil means that there are none.
+	// Batch adds list forms to tools. Nil means that there are none.
 	Batch optional.Batch // a *batch.Options
 
-	// Replay gives a call that is repeated with the same key its first answer. Nil means
-	// that keys are not looked at.
+	// Replay answers a call that is repeated with the same key with its first answer. Nil means that
+	// keys are ignored.
 	Replay optional.Replay // a *replay.Options
 
-	// State keeps what conversations remember. Nil means that nothing does.
+	// State keeps what conversations remember. Nil means that nothing is kept.
 	State optional.State // a *state.Options
 
-	// Degrade puts what degrade.Run knows of missing parts into the answers of tools.
-	// Nil means that handlers do it themselves.
+	// Degrade adds the missing parts that degrade.Run recorded to the answers of tools. Nil means
+	// that handlers add them.
 	Degrade optional.Degrade // a *degrade.Options
 
-	// Deadline limits how long calls may take. Nil means that nothing is limited; the
-	// recommended limits are those of &deadline.Options{}. To stop the clock while a
-	// person is asked something, add deadline.Sending to the server's sending
-	// middlewares.
+	// Deadline limits how long calls may take. Nil means no limits; the recommended limits are those
+	// of &deadline.Options{}. To stop the clock while the server waits for a person's input, add
+	// deadline.Sending to the server's sending middlewares.
 	Deadline optional.Deadline // a *deadline.Options
 
-	// Retry says when callers may call again, and what becomes of those who repeat a
-	// hopeless call.
+	// Retry says when callers may call again, and how calls are treated that repeat a hopeless call.
 	Retry *retry.Options
 
-	// RetryServer tries calls again inside the server, where that can do no harm, before
-	// a failure is shown. Nil means that every failure is.
+	// RetryServer tries calls again inside the server, if that does no harm, before a failure is
+	// shown. Nil means that every failure is shown.
 	RetryServer optional.RetryServer // a *retry.ServerOptions
 
-	// Render says how failures are written on the wire. Nil means as package
-	// middleware describes it.
+	// Render says how failures are written on the wire. Nil means the form that package middleware
+	// describes.
 	Render *middleware.RenderOptions
 
-	// Observe changes nothing on the wire but what would have ended the process or would never have
-	// been answered. The log has, for each failure, what was sent and what would have been sent. Of
-	// the other fields only Logger, Recover, Correlate, Mask, Validate, Retry and Render are looked
-	// at then. See [middleware.Observe].
+	// Observe sends every answer unchanged, unless it would have ended the process or would never
+	// have been sent. For each failure the log has what was sent and what would have been sent.
+	// Observe uses only these other fields: Logger, Recover, Correlate, Mask, Validate, Retry and
+	// Render. See [middleware.Observe].
 	Observe bool
 }
 
@@ -112,23 +110,24 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 //
 //	recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
-// The outer recovery guards everything, your inner middlewares included; the inner
-// one turns a handler's panic into an error before the others look at it. Answers
-// travel from right to left: validate says what is wrong with the arguments, retry
-// whether to call again, mask hides what is not meant for the caller, correlate has
-// the last look and the log.
+// The outer recovery guards everything, your inner middlewares included; the inner one
+// turns a handler's panic into an error before the other middlewares see it. Answers
+// travel from right to left: validate explains wrong arguments, retry says whether to
+// call again, mask hides what is not meant for the caller, and correlate runs last and
+// writes the log record.
 //
-// What stands in brackets is there when its field in the Options is set. audit records
-// what every other middleware did or refused, and refuses a call that it cannot record. It
-// records a list of batch as one call. drain, budget and limit refuse before your
-// middlewares run, in words of their own, which are recorded as any failure is. limit does
-// not count what drain refuses. budget serves the rest of an answer without a new call.
-// limit stands outside of batch and again inside of it, so that each item of a list counts
-// as a call. Give [mask.Successes] as the first inner middleware: there it stands inside of
-// what keeps answers, cuts them or puts them together.
+// A middleware in brackets is in the chain if its field in the Options is set. audit
+// records the result of all other middlewares, refusals included, and refuses a call that
+// it cannot record. It records a list of batch as one call. drain, budget and limit
+// refuse calls before your middlewares run. A refusal has a text of its own and is
+// recorded like any failure. limit does not count calls that drain refuses. budget serves
+// the rest of an answer without a new call. limit stands outside of batch and again
+// inside of it, so that each item of a list counts as a call. Give [mask.Successes] as
+// the first inner middleware: there it stands inside of the middlewares that store, cut
+// or combine answers.
 //
-// An inner middleware passes on the context that it got, or one made from it; for
-// work that must go on when the caller gives up, [context.WithoutCancel].
+// An inner middleware must pass on the context that it got, or one made from it. For work
+// that must go on when the caller gives up, use [context.WithoutCancel].
 //
 // opts may be nil, and so may inner middlewares. Installing the chain twice, or
 // one of its parts besides, is harmless: a failure is rendered and recorded once.
@@ -150,14 +149,14 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		correlation = *o.Correlate
 	}
 	if correlation.Logger == nil {
-		correlation.Logger = o.Logger // that of the calls, in which all others write, too
+		correlation.Logger = o.Logger // all other parts write to it, too
 	}
 	var masking mask.Options
 	if o.Mask != nil {
 		masking = *o.Mask
 	}
 	if masking.Logger == nil {
-		masking.Logger = correlation.Logger // mask.New warns of Reveal, outside of any call
+		masking.Logger = correlation.Logger // mask.New warns of Reveal outside of any call
 	}
 	limited, listed := optional.Of(o.Limit), optional.Of(o.Batch)
 	if listed != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Format prints the public text for every verb, with its flags, and for %+v and
-// %#v everything that the operator may know, the cause included. A nil fault is
-// printed as <nil>.
+// Format prints the public text for every verb, with its flags. %+v and %#v print everything for
+// the operator, the cause included. A nil fault is printed as <nil>.
 func (e *Error) Format(f fmt.State, verb rune) {
 	switch {
 	case e == nil:
@@ -32,12 +31,12 @@ const (
 	maxLoggedViolations = 50
 )
 
-// LogValue gives the operator's log everything, the cause included.
+// LogValue returns everything for the operator's log, the cause included.
 func (e *Error) LogValue() slog.Value {
 	if e == nil {
 		return slog.Value{}
 	}
-	d := e.Data() // a copy, because a log handler may change what it is given
+	d := e.Data() // a copy, because a log handler may change it
 	attrs := saying(
 		slog.String("type", string(d.Type)), slog.String("message", d.Message), slog.String("code", d.Code), slog.String("field", d.Field),
 		slog.String("resource_type", d.ResourceType), slog.String("identifier", d.Identifier),
@@ -63,7 +62,8 @@ func (e *Error) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// loggedViolations are violations in a record: a list of objects as JSON, and words in a log of text.
+// loggedViolations are violations in a record: a list of objects in a JSON log, and a sentence in a
+// text log.
 type loggedViolations []Violation
 
 // MarshalJSON writes the violations as on the wire.
@@ -98,8 +98,8 @@ func (l loggedViolations) String() string {
 	return b.String()
 }
 
-// causes are the private causes of a fault that has several. Unlike what
-// errors.Join makes, it survives that one of them panics.
+// causes are the private causes of a fault that has several. Unlike the result of errors.Join, it
+// survives a cause that panics.
 type causes struct{ errs []error }
 
 func joinCauses(first, second error) error {
@@ -123,9 +123,8 @@ func (c *causes) Error() string {
 
 func (c *causes) Unwrap() []error { return c.errs }
 
-// causeText returns all that is known of an error, for the log. The text of an
-// error shows of a fault that it wraps only the public part, so the causes of
-// those faults are added.
+// causeText returns everything about an error, for the log. The text of an error contains only the
+// public part of a fault that it wraps, so causeText adds the causes of those faults.
 func causeText(err error) string {
 	w := causeWriter{left: maxErrors}
 	w.write(err)

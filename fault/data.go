@@ -13,8 +13,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
-// Data is all that is public about a fault, in the form in which it stands on
-// the wire. Zero values are absent there, never null.
+// Data is the public part of a fault, in the form that it has on the wire. There, zero values
+// are absent, never null.
 type Data struct {
 	Type               Kind           `json:"type"`
 	Message            string         `json:"message"`
@@ -33,44 +33,43 @@ type Data struct {
 	RequiredPermission string         `json:"required_permission,omitempty"`
 	Retry              *Retry         `json:"retry,omitempty"`
 	RecoverySteps      []Step         `json:"recovery_steps,omitempty"`
-	CorrectedArguments map[string]any `json:"corrected_arguments,omitempty"` // the whole arguments as they were meant, where that is certain
+	CorrectedArguments map[string]any `json:"corrected_arguments,omitempty"` // the complete arguments that were meant, if that is certain
 	CorrectedTool      string         `json:"corrected_tool,omitempty"`      // the tool that takes them
 	Party              Party          `json:"party,omitempty"`
 	Details            map[string]any `json:"details,omitempty"`
 	ReferenceID        string         `json:"reference_id,omitempty"`
 }
 
-// A Violation is one thing that is wrong with the arguments of a call.
+// A Violation is one error in the arguments of a call.
 type Violation struct {
 	Field      string `json:"field"`                // the argument, as a path: items[1].sku
 	Pointer    string `json:"pointer,omitempty"`    // the same as a JSON Pointer (RFC 6901): /items/1/sku
 	Rule       string `json:"rule,omitempty"`       // what was broken: type, required, maximum ...
 	Expected   string `json:"expected,omitempty"`   // what would be right: "an integer"
-	Received   any    `json:"received,omitempty"`   // what came, when it may be shown
+	Received   any    `json:"received,omitempty"`   // the value, if it may be shown
 	Suggestion string `json:"suggestion,omitempty"` // what to do about it
 
-	// Message is the whole sentence, for a violation that says more than the other
-	// members: [Violations] writes it in the place of its own. It stands in the
-	// message of the fault then, and is not kept here.
+	// Message, if set, replaces the sentence that [Violations] would write. It ends up in the
+	// fault's message and is cleared in its Data.
 	Message string `json:"message,omitempty"`
 }
 
 // An Effect says whether a failed call changed something.
 type Effect string
 
-// What can be known about the effect of a failed call.
+// The effects that a failed call can have.
 const (
 	EffectNone      Effect = "none"      // nothing was changed: a repetition is safe
 	EffectUnknown   Effect = "unknown"   // something may have been changed: check first
-	EffectCommitted Effect = "committed" // the change was made, or a part of it, see [Retry]: do not repeat it
+	EffectCommitted Effect = "committed" // the change or a part of it was made, see [Retry]: do not repeat it
 )
 
-// A Party is one of those whose fault a failure can be.
+// A Party can be to blame for a failure.
 type Party string
 
-// Whose fault a failure can be.
+// The parties.
 const (
-	PartyCaller   Party = "caller"   // what was asked for, or how
+	PartyCaller   Party = "caller"   // the caller's request is wrong
 	PartyServer   Party = "server"   // this server, its files and its credentials
 	PartyUpstream Party = "upstream" // a service that this server needs
 )
@@ -91,10 +90,10 @@ type Retry struct {
 	MaxAttempts       int     `json:"max_attempts,omitempty"`        // the first one included
 	Reason            string  `json:"reason,omitempty"`
 	Effect            Effect  `json:"effect,omitempty"`
-	Partial           bool    `json:"partial,omitempty"` // of EffectCommitted: at least a part of the change was made; the rest is not known
+	Partial           bool    `json:"partial,omitempty"` // with EffectCommitted: a part of the change was made; the rest is unknown
 }
 
-// attr gives the log the members that say something, by their names on the wire.
+// attr returns the members that are not empty, by their names on the wire, for the log.
 func (r Retry) attr() slog.Attr {
 	return slog.GroupAttrs("retry", append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, saying(
 		slog.Float64("retry_after_seconds", r.RetryAfterSeconds), slog.Int("next_attempt", r.NextAttempt),
@@ -103,15 +102,14 @@ func (r Retry) attr() slog.Attr {
 	)...)...)
 }
 
-// saying leaves out the texts that are empty, the numbers that are zero, and what is false.
+// saying removes empty texts, zero numbers and false.
 func saying(attrs ...slog.Attr) []slog.Attr {
 	return slices.DeleteFunc(attrs, func(a slog.Attr) bool {
 		return a.Value.Equal(slog.StringValue("")) || a.Value.Equal(slog.IntValue(0)) || a.Value.Equal(slog.Float64Value(0)) || a.Value.Equal(slog.BoolValue(false))
 	})
 }
 
-// A Step is one thing to do after a failure, or after a success that has a
-// natural next step.
+// A Step is one thing to do after a failure, or after a success with a natural next step.
 type Step struct {
 	Number      int            `json:"step"`                  // from 1
 	Action      string         `json:"action"`                // what to do, for a reader
@@ -122,7 +120,7 @@ type Step struct {
 	Options     []Option       `json:"options,omitempty"`     // the choices, where the caller has to make one
 }
 
-// An Option is one of the choices of a [Step]: words, or a call.
+// An Option is one of the choices of a [Step]: a text, or a call.
 type Option struct {
 	Action     string         `json:"action"`               // what it is, for a reader
 	Tool       string         `json:"tool,omitempty"`       // the tool to call, if it is a call
@@ -130,7 +128,7 @@ type Option struct {
 	Missing    []string       `json:"missing,omitempty"`    // the parameters that the caller has to fill in
 }
 
-// MarshalJSON writes an option that is no call as a string, any other as an object.
+// MarshalJSON writes an option without a call as a string, any other as an object.
 func (o Option) MarshalJSON() ([]byte, error) {
 	if o.Tool == "" {
 		return json.Marshal(o.Action)
@@ -151,8 +149,7 @@ func (o *Option) UnmarshalJSON(b []byte) error {
 	return dec.Decode((*plain)(o))
 }
 
-// Data returns all that is public about the fault as a plain struct. The caller
-// may change it: nothing in it is shared.
+// Data returns the public part of the fault. The caller may change it: nothing in it is shared.
 func (e *Error) Data() Data {
 	if e == nil {
 		return Data{}
@@ -160,9 +157,9 @@ func (e *Error) Data() Data {
 	return e.data.mapped(valid, func(_ string, v any) any { return mapValue(v, valid) })
 }
 
-// FromData returns the fault whose public parts are d, without a cause. Values
-// in it that JSON cannot hold are replaced, those under the name of a secret are
-// hidden, everything is copied, and the steps are numbered.
+// FromData returns the fault whose public part is d, without a cause. It copies everything,
+// replaces values that JSON cannot hold, hides values under the name of a secret, and numbers
+// the steps.
 func FromData(d Data) *Error {
 	if d.Type == "" {
 		d.Type = KindInternal
@@ -198,9 +195,9 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(&e.data)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; it is the one method that changes
-// its receiver. Unknown members are ignored; it fails when a known one has the
-// wrong type or when there is no type, so also for null.
+// UnmarshalJSON reads what MarshalJSON wrote; it is the only method that changes its receiver.
+// It ignores unknown members. It fails if a known member has the wrong type or if there is no
+// type, so also for null.
 func (e *Error) UnmarshalJSON(b []byte) error {
 	if e == nil {
 		return errors.New("fault: UnmarshalJSON of a nil *Error")
@@ -221,10 +218,10 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// mapped returns a copy of d that shares nothing with it, in which every text has
-// passed through text and every value, with its name, through value. What is empty becomes nil,
-// as it would on the wire. Kind, effect and reference, which are not texts for a
-// reader but words that somebody compares, are made valid only.
+// mapped returns a copy of d that shares nothing with it. Every text passes through text, and
+// every value, with its name, through value. Empty members become nil, as they would on the
+// wire. Kind, effect and reference are compared by programs rather than read, so only their
+// broken UTF-8 is replaced.
 func (d Data) mapped(text func(string) string, value func(name string, v any) any) Data {
 	d.Type, d.ReferenceID, d.Party = Kind(valid(string(d.Type))), valid(d.ReferenceID), d.Party.known()
 	for _, s := range []*string{

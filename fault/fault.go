@@ -43,7 +43,7 @@ import (
 type Error struct {
 	data    Data
 	cause   error
-	general bool // the suggestion is that of the kind
+	general bool // the suggestion is the general one of the kind
 }
 
 // New returns a fault of the given kind. The message is public: one sentence
@@ -55,9 +55,8 @@ func New(kind Kind, message string) *Error {
 	return &Error{data: Data{Type: kind, Message: message}}
 }
 
-// Error returns the public text, complete in itself: what failed, whether to
-// retry, what to do next, and the reference if there is one. It never holds
-// anything of the cause.
+// Error returns the complete public text: what failed, whether to retry, what to do next, and the
+// reference if there is one. It never contains anything of the cause.
 func (e *Error) Error() string {
 	if e == nil {
 		return ""
@@ -65,7 +64,7 @@ func (e *Error) Error() string {
 	return e.data.text(true)
 }
 
-// Text returns what Error returns without the line that gives the reference.
+// Text returns the text of Error without the line with the reference.
 func (e *Error) Text() string {
 	if e == nil {
 		return ""
@@ -97,7 +96,7 @@ func (e *Error) Is(target error) bool {
 	}
 }
 
-// public returns what is public about e, nothing for a nil fault. It is only read.
+// public returns the public part of e, which is empty for a nil fault. It is only read.
 func (e *Error) public() *Data {
 	if e == nil {
 		return &nothing
@@ -119,7 +118,7 @@ func (e *Error) Message() string { return valid(e.public().Message) }
 // Suggestion returns what the caller could do differently, or "".
 func (e *Error) Suggestion() string { return valid(e.public().Suggestion) }
 
-// Retry returns what the fault says about repeating the call; false when it says
+// Retry returns what the fault says about repeating the call. It is false if the fault says
 // nothing, as most do until a middleware adds it.
 func (e *Error) Retry() (Retry, bool) {
 	said := e.public().Retry
@@ -131,13 +130,12 @@ func (e *Error) Retry() (Retry, bool) {
 	return retry, true
 }
 
-// Reference returns the correlation ID under which the operator's log has the
-// whole failure, or "" when the fault was not given one.
+// Reference returns the correlation ID of the record in the operator's log that has the whole
+// failure, "" if there is none.
 func (e *Error) Reference() string { return valid(e.public().ReferenceID) }
 
-// Because returns a copy whose private cause is the given error. The cause is
-// reached with errors.Is, errors.As and Unwrap, and only the log prints it. A
-// second cause is joined to the first.
+// Because returns a copy with a private cause. errors.Is, errors.As and Unwrap reach the cause, and
+// only the log prints it. A second cause is joined to the first.
 func (e *Error) Because(cause error) *Error {
 	return e.change(func(c *Error) {
 		if cause != nil {
@@ -162,11 +160,10 @@ func (e *Error) WithCode(code string) *Error {
 	return e.change(func(c *Error) { c.data.Code = code })
 }
 
-// With returns a copy with one more public detail. The value is taken as
-// encoding/json would write it at this moment, within bounds; what cannot be
-// written is replaced by a text that says so. A key that says secret, here or
-// deeper in the value, hides what stands under it. An error in the value is its
-// public text or nothing.
+// With returns a copy with one more public detail. The value is stored as encoding/json would write
+// it now, within bounds; what cannot be written is replaced by a text that says so. The value of a
+// key that names a secret, here or deeper in the value, is hidden. An error in the value becomes
+// its public text or nothing.
 func (e *Error) With(key string, value any) *Error {
 	return e.change(func(c *Error) {
 		details := make(map[string]any, len(c.data.Details)+1)
@@ -181,29 +178,29 @@ func (e *Error) Needs(permission string) *Error {
 	return e.change(func(c *Error) { c.data.RequiredPermission = permission })
 }
 
-// Party returns whose fault the failure is, or "" when the fault does not say.
+// Party returns the party to blame, "" if the fault names none.
 func (e *Error) Party() Party { return e.public().Party }
 
-// WithParty returns a copy that says whose fault the failure is; "" takes it back.
+// WithParty returns a copy that names the party to blame; "" removes it.
 func (e *Error) WithParty(party Party) *Error {
 	return e.change(func(c *Error) { c.data.Party = party.known() })
 }
 
-// After returns a copy that says that the call may be repeated after d. With
-// zero or less it may be repeated, and when is not said.
+// After returns a copy that says that the call may be repeated after d. With zero or less it names
+// no time.
 func (e *Error) After(d time.Duration) *Error {
 	return e.change(func(c *Error) {
 		retry, _ := c.Retry()
 		if !retry.ShouldRetry {
-			retry.Reason = "" // why not to repeat the call
+			retry.Reason = "" // it said why not to repeat the call
 		}
 		retry.ShouldRetry, retry.RetryAfterSeconds = true, max(0, d).Seconds()
 		c.data.Retry = &retry
 	})
 }
 
-// Never returns a copy that says that the call must not be repeated, and why. The suggestion
-// that stands for the kind in general is left out then.
+// Never returns a copy that says that the call must not be repeated, and why. It drops the general
+// suggestion of the kind.
 func (e *Error) Never(reason string) *Error {
 	return e.change(func(c *Error) {
 		retry, _ := c.Retry()
@@ -213,24 +210,23 @@ func (e *Error) Never(reason string) *Error {
 	})
 }
 
-// WithRetry returns a copy with all that is known about repeating the call.
+// WithRetry returns a copy with the given statement about repeating the call.
 func (e *Error) WithRetry(retry Retry) *Error {
 	return e.change(func(c *Error) { retry := retry.plain(); c.data.Retry = &retry })
 }
 
-// Step returns a copy with one more recovery step: what to do, and, where it is
-// a call, the tool and its parameters. An empty tool means that the step is not
-// a call of this server. Required parameters that are not given are for the caller to
-// fill in, which the step says when it is sent. A server leaves out the tool and the
-// parameters if its caller cannot make that call; see package middleware. The suggestion
-// that stands for the kind in general is left out then.
+// Step returns a copy with one more recovery step: what to do, and, for a call, the tool and its
+// parameters. An empty tool means that the step is not a call of this server. If required
+// parameters are missing, the step names them when it is sent, for the caller to fill in. A server
+// leaves out the tool and the parameters if its caller cannot make that call; see package
+// middleware. Step drops the general suggestion of the kind.
 func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
 }
 
-// WithSteps returns a copy with more recovery steps, numbered on from those it
-// has; the Number of the given steps is ignored. They stand in the place of what is suggested for
-// everything that is not found.
+// WithSteps returns a copy with more recovery steps. Their numbers continue those of the existing
+// steps; the Number of the given steps is ignored. WithSteps drops the general suggestion of the
+// kind.
 func (e *Error) WithSteps(steps ...Step) *Error {
 	return e.change(func(c *Error) {
 		all := slices.Clip(c.data.RecoverySteps)
@@ -251,11 +247,11 @@ func (e *Error) withReference(id string) *Error {
 	return e.change(func(c *Error) { c.data.ReferenceID = id })
 }
 
-// scrubbedBy returns a fault whose public texts have passed through the scrubber, e itself
-// when that changes nothing: details, parameters and their keys, and the names that a
-// caller sent or has to send back. Kind, effect and reference are made by the server and
-// stay as they are. A recovery step keeps its tool and its parameters: only the part of
-// them that the scrubber hides is replaced.
+// scrubbedBy returns a fault whose public texts have passed through the scrubber, or e itself if
+// that changes nothing. The texts include details, parameters and their keys, and the names that a
+// caller sent or has to send back. Kind, effect and reference are made by the server and stay. A
+// recovery step keeps its tool and its parameters: only the part of them that the scrubber hides is
+// replaced.
 func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 	if e == nil {
 		return nil
@@ -271,21 +267,21 @@ func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 		return e
 	}
 	if data.CorrectedTool != e.data.CorrectedTool || !reflect.DeepEqual(data.CorrectedArguments, e.data.CorrectedArguments) {
-		data.CorrectedTool, data.CorrectedArguments = "", nil // a correction with something hidden in it is none
+		data.CorrectedTool, data.CorrectedArguments = "", nil // a correction with a hidden part would be wrong
 	}
 	return &Error{data: data, cause: e.cause}
 }
 
-// specific drops the suggestion of the kind: what was said of this failure says more.
+// specific drops the general suggestion of the kind, because this failure has a better one.
 func (e *Error) specific() {
 	if e.general {
 		e.data.Suggestion, e.general = "", false
 	}
 }
 
-// change returns a copy of e to which f was applied. What the copy shares with e
-// is never written to. Inlined, as all that is made of it, it keeps the copies between two of them
-// off the heap.
+// change returns a copy of e to which f was applied. f must not write to what the copy shares with
+// e. change is small enough to be inlined, like its callers, which keeps intermediate copies off
+// the heap.
 func (e *Error) change(f func(*Error)) *Error {
 	if e == nil {
 		return nil

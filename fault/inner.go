@@ -2,7 +2,7 @@ package fault
 
 import "github.com/mcpchain/mcpchain/internal/inner"
 
-func init() { //nolint:gochecknoinits // the packages above see no unexported function
+func init() { //nolint:gochecknoinits // the packages above cannot call unexported functions
 	inner.FirstViolations = func(total int, violations any) error {
 		return firstViolations(total, violations.([]Violation)...) //nolint:forcetypeassert // of internal/faults
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Join returns one fault that tells all of the given ones, in that order. It has their
-// violations, details and steps; of details with the same key the last, and of steps that
-// read the same the first. Their causes are joined. The call may be repeated only if none
-// of them says no; wrong arguments, of which nobody says anything else, do. The kind is that
-// of the first one. The code is theirs if all have the same kind and code.
+// Join returns one fault that describes all of the given ones, in that order. It has their
+// violations, details and steps. Of details with the same key it keeps the last, and of
+// steps with the same text the first. Their causes are joined. The call may be repeated only
+// if none of them forbids it; wrong arguments that say nothing about it forbid it, too. The
+// kind is that of the first one. The code is theirs if all have the same kind and code.
 //
-// Nil faults are left out. Join returns a single fault as it is, and nil if there is none:
+// Nil faults are left out. Join returns a single fault unchanged, and nil if there is none:
 // check for nil before you return it as an error, because a nil *Error in an error is not
 // nil.
 func Join(faults ...*Error) *Error {
@@ -30,7 +30,7 @@ func Join(faults ...*Error) *Error {
 	if !slices.ContainsFunc(faults, func(e *Error) bool { return !e.Is(first) }) {
 		joined.data.Code = first.data.Code
 	}
-	// What is inside of the given faults is never written to, so it may be shared.
+	// The contents of the given faults are never written to, so they may be shared.
 	d := &joined.data
 	seen := make(map[string]bool)
 	for _, e := range faults {
@@ -58,8 +58,8 @@ func Join(faults ...*Error) *Error {
 	return joined
 }
 
-// joinedRetry says about repeating the call what is said of any of the faults,
-// the more careful word where they differ.
+// joinedRetry joins the statements about repeating the call: the more careful one where they
+// differ.
 func joinedRetry(faults []*Error) *Retry {
 	var joined *Retry
 	silent, wrong := false, false
@@ -76,7 +76,7 @@ func joinedRetry(faults []*Error) *Retry {
 		}
 	}
 	if silent && joined != nil && joined.Effect == EffectNone {
-		joined.Effect = "" // who says nothing may have changed something
+		joined.Effect = "" // a fault that says nothing may have changed something
 	}
 	if wrong && joined != nil && joined.ShouldRetry { // arguments stay wrong when a limit is over
 		return &Retry{Effect: joined.Effect, Partial: joined.Partial}
@@ -102,11 +102,10 @@ func joinRetry(a, b Retry) Retry {
 	return r
 }
 
-// effects are in the order in which one of them holds for several failures:
-// nothing was changed only if nobody says anything else.
+// effects are in ascending order of weight: for several failures the heaviest counts.
 var effects = []Effect{EffectNone, "", EffectUnknown, EffectCommitted}
 
-// told is the message of a joined fault: one item for each fault.
+// told returns the message of a joined fault: one item for each fault.
 func told(faults []*Error) string {
 	what := "arguments are wrong"
 	items := make([]string, 0, maxListed)
@@ -121,8 +120,7 @@ func told(faults []*Error) string {
 	return listing(len(faults), what, items)
 }
 
-// item writes d as one item of a listing; what takes more than one line is
-// indented.
+// item writes d as one item of a listing; further lines are indented.
 func (d *Data) item() string {
 	var b words.Builder
 	if d.Type != KindValidation {

@@ -7,41 +7,41 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Kind says what sort of failure a fault is, as it stands on the wire. The set
-// is open: a program adds its own, such as Kind("deployment_in_progress").
+// Kind is the sort of failure that a fault is, in the form that it has on the wire. The
+// set is open: a program adds its own, such as Kind("deployment_in_progress").
 //
 // A Kind is an error, so that errors.Is(err, fault.KindNotFound) works.
 type Kind string
 
-// The kinds known by name. They are part of the wire form and never change.
+// The predefined kinds. They are part of the wire form and never change.
 const (
 	KindValidation         Kind = "validation_error"    // the arguments are wrong
 	KindNotFound           Kind = "not_found"           // what was asked for does not exist
-	KindAlreadyExists      Kind = "already_exists"      // what was to be made exists
-	KindUnauthenticated    Kind = "unauthenticated"     // nobody knows who is calling
+	KindAlreadyExists      Kind = "already_exists"      // what was to be created exists
+	KindUnauthenticated    Kind = "unauthenticated"     // the caller is unknown
 	KindPermissionDenied   Kind = "permission_denied"   // the caller may not do this
 	KindRateLimited        Kind = "rate_limited"        // too many calls
 	KindRepeatedFailure    Kind = "repeated_failure"    // the same call failed too often and was not made again
 	KindTimeout            Kind = "timeout"             // it took too long
-	KindCancelled          Kind = "cancelled"           // somebody stopped it
+	KindCancelled          Kind = "cancelled"           // the call was stopped
 	KindConnectionFailed   Kind = "connection_failed"   // a connection could not be made or broke
 	KindServiceUnavailable Kind = "service_unavailable" // a service that is needed is down
 	KindServerError        Kind = "server_error"        // a service that is needed failed
 	KindClientError        Kind = "client_error"        // the call cannot succeed as it is
-	KindConflict           Kind = "conflict"            // the state forbids it, or somebody else was faster
+	KindConflict           Kind = "conflict"            // the state forbids it, or another change was faster
 	KindPreconditionFailed Kind = "precondition_failed" // something else must be done first
 	KindInternal           Kind = "internal_error"      // a bug or an unknown failure in this server
 )
 
-// KindTool marks a failure that a tool told in its own words, with a result
-// whose IsError is set and no error; nothing more is known about it.
+// KindTool marks a failure that a tool reported in its own words, with a result whose
+// IsError is set and without an error; nothing more is known about it.
 const KindTool Kind = "tool_error"
 
 // Error returns the kind as it stands on the wire.
 func (k Kind) Error() string { return string(k) }
 
-// Label returns the words that open the text of a fault of this kind, such as
-// "Rate limited". The label of a kind of your own is made from its name.
+// Label returns the words that open the text of a fault of this kind, such as "Rate
+// limited". The label of your own kind is made from its name.
 func (k Kind) Label() string {
 	if label := kinds.Of(string(k)).Label; label != "" {
 		return label
@@ -53,7 +53,7 @@ func (k Kind) Label() string {
 	return words.Capital(strings.Join(name, " "))
 }
 
-// genericFaults has the fault that [Generic] returns for each kind of the table.
+// genericFaults holds the faults of [Generic] for the kinds of the table.
 var genericFaults = func() map[Kind]*Error {
 	faults := map[Kind]*Error{}
 	for kind, row := range kinds.All {
@@ -64,9 +64,9 @@ var genericFaults = func() map[Kind]*Error {
 	return faults
 }()
 
-// Generic returns the fault that says of a failure only what its kind says: a
-// public text that suits every failure of the kind. For a kind that is not known
-// by name the text is the kind's own words.
+// Generic returns the fault with the general text of its kind, which suits every failure
+// of that kind. For a kind of your own it says only that the call failed, after a label
+// made from the kind's name.
 //
 //go:noinline
 func Generic(kind Kind) *Error {

@@ -9,10 +9,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// NotFound returns a fault that says that the resource ("project", "file") with
-// this id does not exist. The candidates are the ids that do exist and that the caller
-// may know: the close ones, five at most, become the "did you mean" of the text; where
-// none is close, the text names the nearest ten, and says how many there are.
+// NotFound returns a fault that says that the resource ("project", "file") with this id
+// does not exist. The candidates are existing ids that the caller may know. The text
+// suggests the close ones, five at most, as "did you mean". If none is close, it names
+// the nearest ten, and says how many there are.
 func NotFound(resource, id string, candidates ...string) *Error {
 	e := Generic(KindNotFound).WithMessage(cut(resource, maxName) + " " + quoted(id) + " does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id
@@ -31,8 +31,8 @@ func NotFound(resource, id string, candidates ...string) *Error {
 	return e.Suggest("")
 }
 
-// AlreadyExists returns a fault that says that the resource ("project") with
-// this id exists and cannot be made again.
+// AlreadyExists returns a fault that says that the resource ("project") with this id
+// exists and cannot be created again.
 func AlreadyExists(resource, id string) *Error {
 	e := Generic(KindAlreadyExists).WithMessage(cut(resource, maxName) + " " + quoted(id) + " cannot be created a second time.")
 	e.data.ResourceType, e.data.Identifier = resource, id
@@ -48,16 +48,16 @@ func Denied(action, resource string) *Error {
 	return e
 }
 
-// RateLimited returns a fault that says that what ("the search API") accepts no
-// more calls now. The caller may try again after the given time; with zero or
-// less the time is not known.
+// RateLimited returns a fault that says that what ("the search API") accepts no more
+// calls now. The caller may try again after the given time; zero or less means that the
+// time is unknown.
 func RateLimited(what string, after time.Duration) *Error {
 	return New(KindRateLimited, cut(what, maxText)+" accepts no more calls now.").After(after)
 }
 
-// Timeout returns a fault that says that what ("the report") did not finish
-// within the limit. It says nothing about trying again, because whether the
-// operation took effect is not known. With zero or less the limit is not said.
+// Timeout returns a fault that says that what ("the report") did not finish within the
+// limit. It says nothing about trying again, because the effect of the operation is
+// unknown. With zero or less it does not name the limit.
 func Timeout(what string, limit time.Duration) *Error {
 	within := "in time"
 	if limit > 0 {

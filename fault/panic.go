@@ -9,10 +9,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A PanicError is a recovered panic. It counts as an internal error, and neither its value
-// nor its stack is ever shown to a caller.
+// A PanicError is a recovered panic. It counts as an internal error. Callers never see its
+// value or its stack.
 type PanicError struct {
-	// Value is what was given to panic. A panic(nil) is a *runtime.PanicNilError.
+	// Value is the argument of panic. A panic(nil) has a *runtime.PanicNilError.
 	Value any
 
 	callers []uintptr
@@ -20,8 +20,8 @@ type PanicError struct {
 
 // Panicked returns a PanicError for a value that recover returned, with the stack of the
 // panic. Call it in the deferred function that recovered; skip is the number of further
-// frames to leave out, as for [runtime.Callers]. It keeps program counters only: the stack
-// is formatted when somebody reads it.
+// frames to leave out, as for [runtime.Callers]. It stores program counters only;
+// [PanicError.Stack] formats them.
 func Panicked(value any, skip int) *PanicError {
 	var pcs [32]uintptr
 	n := runtime.Callers(skip+2, pcs[:])
@@ -31,14 +31,14 @@ func Panicked(value any, skip int) *PanicError {
 // Error returns "panic: " and the value. It is for the log.
 func (e *PanicError) Error() string { return "panic: " + safe.Value(e.Value) }
 
-// Unwrap returns the value if it is an error, so that errors.Is and errors.As see
-// through to a runtime.Error, for example.
+// Unwrap returns the value if it is an error, so that errors.Is and errors.As find a
+// runtime.Error, for example.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// recovery is how the names of the functions of package recover begin.
+// recovery is the prefix of the functions of package recover.
 const recovery = "github.com/mcpchain/mcpchain/recover."
 
 // Stack returns the stack of the panic, the innermost frame first, in the form of
@@ -47,9 +47,9 @@ func (e *PanicError) Stack() string {
 	if len(e.callers) == 0 {
 		return ""
 	}
-	// The deferred function and the runtime's frames come first. The code that
-	// panicked comes after the first runtime.gopanic, and after the frames of the
-	// runtime itself when it was the runtime that panicked (a nil map, an index).
+	// The deferred function and the runtime's frames come first. The code that panicked
+	// follows the first runtime.gopanic, and the frames of the runtime itself if the
+	// runtime panicked (a nil map, an index).
 	var b words.Builder
 	raised := false
 	for frames := runtime.CallersFrames(e.callers); ; {
@@ -60,7 +60,7 @@ func (e *PanicError) Stack() string {
 			b.Reset()
 		case raised && !inside && strings.HasPrefix(f.Function, "runtime."):
 		case inside && strings.HasPrefix(f.Function, recovery):
-			return b.String() // outside of it nothing had a part in the panic
+			return b.String() // the frames outside of it had no part in the panic
 		default:
 			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
 		}

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// exactInt is the number below which a float64 holds every integer. The number
-	// itself is not among them: its successor is rounded to it.
+	// exactInt is the number below which a float64 holds every integer. It is not one of them
+	// itself: the next integer is rounded to it.
 	exactInt = 1 << 53
-	// maxDepth bounds how deep a value may be nested: encoding/json reads no more
-	// than 10000 levels, and a fault still has to fit into something.
+	// maxDepth bounds how deep a value may be nested: encoding/json reads at most 10000 levels, and
+	// a fault may itself be nested in a value.
 	maxDepth = 100
 )
 
-// cleaner makes values fit for the wire. Errors in them are told as far as they are public, and what stands under the
-// name of a secret is hidden. Texts are scrubbed later, by ScrubbedBy.
+// cleaner makes values fit for the wire. An error in them is replaced by its public part, and
+// values under the name of a secret are hidden. ScrubbedBy scrubs texts later.
 var cleaner = scrub.Cleaner{Copy: true, Public: func(err error) any {
 	switch e := err.(type) {
 	case *Error:
 		raw, err := json.Marshal(e)
 		if err != nil {
-			return nil // cannot be: a fault holds only what JSON can hold
+			return nil // never happens: a fault holds only what JSON can hold
 		}
 		return json.RawMessage(raw)
 	case Kind:
@@ -42,10 +42,9 @@ var cleaner = scrub.Cleaner{Copy: true, Public: func(err error) any {
 	}
 }}
 
-// plain returns v as it would be after a journey over the wire, so that a fault
-// equals itself on the other side, shares nothing with its maker and can always
-// be marshalled: strings, booleans, float64 (json.Number where a float64 would
-// lose digits), []any, map[string]any.
+// plain returns v as it would be after it was encoded and decoded, so that a fault equals itself on
+// the other side, shares nothing with its maker and can always be marshalled: strings, booleans,
+// float64 (json.Number if a float64 would lose digits), []any, map[string]any.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, bool:
@@ -56,7 +55,7 @@ func plain(v any) any {
 	return decoded(cleaner.Value(v))
 }
 
-// plainMember is plain for a value with a name, which may say that it is a secret.
+// plainMember is plain for a value with a name, which may be that of a secret.
 func plainMember(name string, v any) any {
 	if !scrub.SecretName(name) {
 		return plain(v)
@@ -64,8 +63,8 @@ func plainMember(name string, v any) any {
 	return decoded(cleaner.Member(name, v))
 }
 
-// decoded is plain for a value that a decoder made which keeps numbers as they
-// were written. It reuses the value.
+// decoded is plain for a decoded value that keeps numbers as they were written. It reuses the
+// value.
 func decoded(v any) any {
 	if v, ok := numbers(v, 0); ok {
 		return v
@@ -73,7 +72,7 @@ func decoded(v any) any {
 	return scrub.Unwritable
 }
 
-// numbers reports false for a value that is nested too deeply.
+// numbers replaces the numbers in a value. It reports false for a value that is nested too deeply.
 func numbers(v any, depth int) (_ any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -103,9 +102,8 @@ func numbers(v any, depth int) (_ any, ok bool) {
 	return v, true
 }
 
-// number returns n as a float64, or as it is when that could lose digits of an
-// integer. One that no float64 holds becomes a text: many who read JSON refuse it, and
-// everything around it.
+// number returns n as a float64, or unchanged if that could lose digits of an integer. A number
+// that no float64 holds becomes a text, because many JSON readers refuse the whole document for it.
 func number(n json.Number) any {
 	f, err := n.Float64()
 	switch {
@@ -137,9 +135,9 @@ func mapValue(v any, text func(string) string) any {
 	}
 }
 
-// mapMap returns m with its keys passed through text and its values through
-// value. Keys that become the same are numbered, in a fixed order, so that
-// nothing is lost and the same map gives the same result.
+// mapMap returns m with its keys passed through text and its values through value. Keys that become
+// equal are numbered in a fixed order, so that nothing is lost and the same map gives the same
+// result.
 func mapMap(m map[string]any, text func(string) string, value func(name string, v any) any) map[string]any {
 	out := make(map[string]any, len(m))
 	var renamed []string
@@ -164,7 +162,7 @@ func mapMap(m map[string]any, text func(string) string, value func(name string, 
 	return out
 }
 
-// valid returns s as JSON has it: each byte that is not UTF-8 is replaced.
+// valid returns s as JSON writes it: each byte that is not UTF-8 is replaced.
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -175,7 +173,7 @@ func valid(s string) string {
 // compact writes details or parameters on one line, as the text shows them.
 func compact(m map[string]any) string {
 	text, err := encode(m)
-	if err != nil { // not made by plain: what a user hands to StepsText
+	if err != nil { // plain did not make it: a user gave it to StepsText
 		text, _ = encode(mapMap(m, valid, plainMember))
 	}
 	return text

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// text writes the public text. Only lines that say something are written; the
-// first one always begins with the kind's label.
+// text writes the public text. It leaves out empty lines; the first line always begins with the
+// kind's label.
 func (d *Data) text(reference bool) string {
 	var b words.Builder
 	b.Grow(400 + len(d.Message) + len(d.Suggestion))
@@ -29,7 +29,7 @@ func (d *Data) text(reference bool) string {
 	d.Retry.text(&b, d.Type)
 	stepsText(&b, d.RecoverySteps)
 	if len(d.CorrectedArguments) > 0 {
-		if arguments := compact(d.CorrectedArguments); len(arguments) <= maxMessage { // whole, or not at all
+		if arguments := compact(d.CorrectedArguments); len(arguments) <= maxMessage { // complete, or not at all
 			b.WriteString("\nTry: ")
 			b.WriteString(strings.TrimSpace(words.Cut(d.CorrectedTool, maxText) + " " + arguments))
 		}
@@ -44,8 +44,8 @@ func (d *Data) text(reference bool) string {
 	return b.String()
 }
 
-// statusDetail is the detail that has the HTTP status of a service. It is for programs:
-// the text says what the status means.
+// statusDetail is the detail with the HTTP status of a service. It is for programs: the text
+// describes what the status means.
 const statusDetail = "status_code"
 
 // readable returns the details that the text shows.
@@ -61,7 +61,7 @@ func (d *Data) readable() map[string]any {
 	if d.Code == wire.LimitCode {
 		without(wire.LimitDetail)
 	}
-	for name, value := range d.Details { // the headline has it
+	for name, value := range d.Details { // the headline contains it
 		if text, ok := value.(string); ok && text != "" && strings.Contains(d.Message, "'"+text+"'") {
 			without(name)
 		}
@@ -84,7 +84,7 @@ func (d *Data) headline(b *words.Builder) {
 	b.WriteString(message)
 	next := byte(' ')
 	if words.Quotes(message) {
-		next = '\n' // the line is somebody else's: it stays as it is, and ours begins a new one
+		next = '\n' // the quoted line stays as it is, and ours begins a new one
 	} else {
 		b.WriteString(words.End(message))
 	}
@@ -102,8 +102,7 @@ func (d *Data) headline(b *words.Builder) {
 	}
 }
 
-// text writes the line about another try. kind is that of the failure, "" when it is
-// not known.
+// text writes the line about another try. kind is that of the failure, "" if it is unknown.
 func (r *Retry) text(b *words.Builder, kind Kind) {
 	if r == nil {
 		return
@@ -141,7 +140,7 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	default:
 		b.WriteString("no.")
 	}
-	if r.Effect == EffectCommitted && r.Partial { // which is to be done first
+	if r.Effect == EffectCommitted && r.Partial { // says what to do first
 		b.WriteString(" At least a part of this call took effect: check that before you try another way.")
 	}
 	if reason != "" {
@@ -159,11 +158,11 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	}
 }
 
-// longestWait is how many seconds a caller is told to wait. A chat does not wait longer.
+// longestWait is the longest wait in seconds that the text asks for. A chat does not wait longer.
 const longestWait = 120
 
-// String returns the line that a text for a model has about this, such as
-// "Retry: yes, after 30 s (attempt 2 of 3).", without a line break. Waits are told in
+// String returns the line about this in a text for a model, such as "Retry: yes, after 30 s
+// (attempt 2 of 3).", without a line break. Waits are written in whole seconds, rounded up.
 // whole seconds, rounded up.
 //
 //go:noinline
@@ -173,8 +172,8 @@ func (r Retry) String() string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// listed returns the lines that list steps in a text for a model, beginning
-// with "Next: 1. ", without a line break before or after, and "" for no steps.
+// listed returns the lines that list steps in a text for a model, beginning with "Next: 1. ",
+// without a line break before or after, and "" for no steps.
 //
 //go:noinline
 func listed(steps []Step) string {
@@ -214,7 +213,7 @@ func (s *Step) text(b *words.Builder) {
 	}
 }
 
-// call writes the call that a step is, and what there is to choose from.
+// call writes the call of a step, and the choices that it offers.
 func (s *Step) call(b *words.Builder) {
 	if s.Tool != "" {
 		b.WriteString(": ")
@@ -243,7 +242,8 @@ func (s *Step) call(b *words.Builder) {
 	b.WriteString(words.List(choices, "or"))
 }
 
-// text writes a choice: the call, with its words if the tool's name does not say them, or the words.
+// text writes a choice: its call, with its action if the tool's name does not say the same, or the
+// action alone.
 func (o *Option) text() string {
 	action := strings.TrimRight(words.Clip(words.Line(o.Action), maxItem), ".:")
 	if o.Tool == "" {
@@ -257,7 +257,7 @@ func (o *Option) text() string {
 	return b.String()
 }
 
-// within reports whether all words of an action stand in the name of its tool.
+// within reports whether the name of a tool contains all words of an action.
 func within(action, tool string) bool {
 	tool = strings.ToLower(tool)
 	for word := range strings.FieldsSeq(strings.ToLower(action)) {
@@ -275,7 +275,7 @@ func writeCall(b *words.Builder, tool string, parameters map[string]any, missing
 	switch text := compact(parameters); {
 	case len(parameters) == 0:
 		b.WriteString("{}")
-	case len(text) > maxMessage: // half of it is worth nothing
+	case len(text) > maxMessage: // half of it would be useless
 		b.WriteString("with the parameters in recovery_steps")
 	default:
 		b.WriteString(text)

@@ -21,11 +21,11 @@ import (
 // "items[1].sku" for a nested one), the value that was received, what was
 // expected ("an integer", "one of: red, green") and examples of valid values.
 //
-// The value is shown only when it is a string, a number or a boolean and short;
-// it is scrubbed, and not kept at all when the field's name looks like a
-// secret's. Of any other value the text says what it is. Nil is null, or that there was none.
-// If all arguments together are wrong, the name is "". Examples that stand in what was expected
-// are not repeated in the text. For one of several values see [OneOf].
+// The value is shown only if it is a short string, a number or a boolean. It is scrubbed,
+// and not kept at all if the field's name looks like that of a secret. The text describes
+// any other value by its type. Nil means null, or no value. If all arguments together are
+// wrong, the name is "". Examples that are part of expected are not repeated in the text.
+// For an enumeration see [OneOf].
 func Invalid(field string, received any, expected string, examples ...string) *Error {
 	e := Violations(Violation{Field: field, Received: orNull(received), Expected: expected})
 	if len(examples) == 0 {
@@ -39,7 +39,7 @@ func Invalid(field string, received any, expected string, examples ...string) *E
 	return e
 }
 
-// orNull returns null for nothing, of which a [Violation] says nothing.
+// orNull returns a typed nil, which is shown as null, for nil, which a [Violation] does not show.
 func orNull(received any) any {
 	if received == nil {
 		return (*struct{})(nil)
@@ -47,7 +47,7 @@ func orNull(received any) any {
 	return received
 }
 
-// names reports whether a text has a value as a word of its own.
+// names reports whether a text contains a value as a separate word.
 func names(text, value string) bool {
 	for from := 0; value != ""; {
 		i := strings.Index(text[from:], value)
@@ -84,23 +84,21 @@ func OneOf(field string, received any, values ...string) *Error {
 		}
 	}
 	e := Violations(v)
-	if v.Suggestion != "" { // in the line of its sentence
+	if v.Suggestion != "" { // on the line of its sentence
 		e.data.Message, e.data.Suggestion = e.data.Message+" "+v.Suggestion, ""
 	}
 	return e
 }
 
-// Violations returns a validation fault for all the given violations, in that
-// order. The machine form has every one; the text shows the first ten. With one
-// violation it is the same fault as [Invalid] gives; with none it is the
-// [Generic] one. The received values are treated as Invalid treats them, but of one
-// that is nil nothing is said.
+// Violations returns a validation fault for all the given violations, in that order. The machine
+// form has every one; the text shows the first ten. With one violation it is the same fault as
+// [Invalid] returns; with none it is the [Generic] one. Received values are treated as Invalid
+// treats them, except that nil is not shown.
 func Violations(violations ...Violation) *Error {
 	return firstViolations(len(violations), violations...)
 }
 
-// firstViolations is [Violations] for the first of total violations, of which the
-// others are only counted.
+// firstViolations is [Violations] for the first of total violations. It only counts the others.
 func firstViolations(total int, violations ...Violation) *Error {
 	total = max(total, len(violations))
 	switch {
@@ -128,10 +126,10 @@ func firstViolations(total int, violations ...Violation) *Error {
 	return e
 }
 
-// clean returns v without a received value that must not be shown, and the
-// sentence that says what is wrong.
+// clean returns v without a received value that must not be shown, and the sentence that describes
+// the violation.
 func (v Violation) clean() (_ Violation, sentence string) {
-	var received string // in words, "" if nobody says what it was
+	var received string // described in words, "" if it is unknown
 	if v.Received != nil {
 		secret := scrub.SecretName(v.Field)
 		if v.Received, received = shown(v.Received, secret); secret {
@@ -145,9 +143,9 @@ func (v Violation) clean() (_ Violation, sentence string) {
 	return v, words.Ended(sentence)
 }
 
-// shown returns a received value as far as it may be shown, and the words for it.
+// shown returns a received value as far as it may be shown, and its description.
 func shown(received any, secret bool) (value any, text string) {
-	switch v := received.(type) { // not to encode all of a large value for one word
+	switch v := received.(type) { // avoids encoding a large value whose text is one word
 	case []any:
 		if v != nil {
 			text, value = scrub.Received(v, secret)
@@ -163,7 +161,7 @@ func shown(received any, secret bool) (value any, text string) {
 		return nil, "binary data"
 	}
 	if n, ok := received.(json.Number); ok {
-		if _, err := n.Float64(); errors.Is(err, strconv.ErrRange) { // JSON has no bound, but those who read it have
+		if _, err := n.Float64(); errors.Is(err, strconv.ErrRange) { // JSON has no bound for numbers, but its readers have
 			text, _ = scrub.Received(n, secret)
 			return nil, words.Line(text)
 		}
@@ -179,8 +177,7 @@ func shown(received any, secret bool) (value any, text string) {
 	return value, text
 }
 
-// isBytes reports whether JSON would have v in base64, as a string that no
-// scrubber can read.
+// isBytes reports whether JSON would write v in base64, which no scrubber can read.
 func isBytes(v any) bool {
 	switch v.(type) {
 	case nil, json.Marshaler, encoding.TextMarshaler:
@@ -190,8 +187,7 @@ func isBytes(v any) bool {
 	return rv.Kind() == reflect.Slice && rv.Type().Elem().Kind() == reflect.Uint8 && !rv.IsNil()
 }
 
-// sentence says of one violation what is wrong. What was received comes in the
-// words that clean gave for it.
+// sentence describes one violation. received is the description of the value from shown.
 func (v *Violation) sentence(received string) string {
 	subject, expected := "Argument "+quoted(v.Field), words.Line(v.Expected)
 	if v.Field == "" {

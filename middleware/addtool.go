@@ -15,34 +15,34 @@ import (
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-// AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares
-// for calls of this tool only, the first outermost. They stand outside of what the
-// SDK does for typed tools, so they see wrong arguments and outputs that break
-// their schema too, and nothing of an answer is lost.
+// AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares for calls of this
+// tool only, the first outermost. They stand outside of the SDK's own code for typed tools, so they
+// also see wrong arguments and outputs that break their schema, and an answer keeps all its parts.
 //
-// The middlewares of all tools of one server stand in one place in its chain: outside of
-// all that the server had at the first AddTool, and inside of all that it gets later. Add
-// tools before the server's own middlewares: then those stand outside, and mask and recover
-// also what these middlewares do. A tool that is added again with AddTool gets the new
-// middlewares instead of the old ones. A tool that is removed, or added again with
-// mcp.AddTool, keeps them under its name. AddTool panics when h is nil.
+// The middlewares of all tools of one server stand in one place in its chain: outside of all
+// middlewares that the server had at the first AddTool, and inside of all that it gets later. Add
+// tools before the server's own middlewares: then those stand outside, and mask and recover also
+// what these middlewares do. A tool that is added again with AddTool gets the new middlewares
+// instead of the old ones. If a tool is removed, or added again with mcp.AddTool, its name keeps
+// the middlewares. AddTool panics if h is nil.
 //
-// Arguments that pass the tool's schema and do not fit into In, such as 300 for an int8,
-// are told as a validation error. Of a tool that is added with mcp.AddTool, package validate tells
-// a time.Time and a number that is too large so, because their errors have the value that was sent;
-// any other is an internal error, because there nobody can know that its handler was not called.
+// Arguments that pass the tool's schema but do not fit into In, such as 300 for an int8, are
+// reported as a validation error. For a tool that mcp.AddTool added, package validate does that
+// only for a time.Time and for a number that is too large, because only their errors contain the
+// value that was sent. Any other such error is an internal error, because it does not prove that
+// the handler was not called.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
 	if h == nil {
 		panic("middleware.AddTool: h is nil; give the tool's handler")
 	}
-	// In this order, so that the tool cannot be called without its middlewares.
+	// In this order, so that no call reaches the tool without its middlewares.
 	toolsOf(s).set(t.Name, Chain(Chain(mw...), fitting[In]))
 	mcp.AddTool(s, t, h)
 }
 
-// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into
-// In. They are decoded once more to find that out: the same error may come from a handler, and
-// be about something that the caller must not know.
+// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In. It
+// decodes them a second time to find out: a handler may return the same error about data that the
+// caller must not know.
 func fitting[In any](next Handler) Handler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -61,8 +61,8 @@ func fitting[In any](next Handler) Handler {
 	}
 }
 
-// toolChains is a receiving middleware of one server that leads the calls of each
-// tool through the tool's own middlewares.
+// toolChains is a receiving middleware of one server that passes the calls of each tool through the
+// tool's own middlewares.
 type toolChains struct {
 	next   Handler
 	mu     sync.Mutex
@@ -89,10 +89,10 @@ func (c *toolChains) handle(ctx context.Context, method string, req mcp.Request)
 	return c.next(ctx, method, req)
 }
 
-// servers finds the toolChains of a server. Both ends are weak: a server that is
-// made for one request, as stateless HTTP servers may do, leaves nothing behind.
+// servers maps a server to its toolChains. Both pointers are weak: a server that is made for one
+// request, as by stateless HTTP servers, leaves nothing behind.
 var servers struct {
-	sync.Mutex // two tools at once make one chain
+	sync.Mutex // so that concurrent calls of AddTool make only one toolChains
 	table.Weak[mcp.Server, weak.Pointer[toolChains]]
 }
 

@@ -13,31 +13,31 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// FaultOf reads the failure that a call ended with, given what the call returned.
-// It works on a server, in a middleware, and on a client, with what
-// ClientSession.CallTool and the other methods return:
+// FaultOf returns the failure that a call ended with, given the result and the error of
+// the call. It works on a server, in a middleware, and on a client, for
+// ClientSession.CallTool and the other methods:
 //
 //	res, err := session.CallTool(ctx, params)
 //	if f, failed := middleware.FaultOf(res, err); failed {
 //		...
 //	}
 //
-// It reports false for a success. On a server, rules (see mask.Options) have no part
-// in it; in a middleware, [AddTo] knows them. The failures of servers that know nothing of
-// mcpchain are read as well as they allow: the kind from the JSON-RPC code, or
-// [fault.KindTool] with the tool's own text. That is also what a tool behind mcpchain has reported in
-// words of its own; its reference is read from the _meta. Of a server that can send nothing but the text of
-// a failure, as contrib/mcpgo for resources and prompts, that text is read.
+// It reports false for a success. On a server it does not apply rules (see mask.Options);
+// in a middleware, [AddTo] does. From a server without mcpchain it reads what it can: the
+// kind from the JSON-RPC code, or [fault.KindTool] with the tool's own text. A tool
+// behind mcpchain that reported a failure in its own words is read in the same way, with
+// its reference from the _meta. If a server can send only the text of a failure, as
+// contrib/mcpgo does for resources and prompts, FaultOf reads that text.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return failure.FaultOf(res, err) }
 
-// NextSteps returns a copy of a successful result that tells the model what to do next: a text
-// block "Next: 1. ..." at the end of the content, and the steps, an array of fault.Step, under
-// _meta["io.github.mcpchain/next_steps"]. A nil result is an empty one; without steps the
-// result is returned as it is.
+// NextSteps returns a copy of a successful result with next steps for the model: a text block
+// "Next: 1. ..." at the end of the content, and the steps, an array of fault.Step, under
+// _meta["io.github.mcpchain/next_steps"]. A nil result counts as an empty one; without steps the
+// result is returned unchanged.
 //
-// A typed handler may return a result without content, or none: then the SDK writes the
-// output as text after the handler. In that case the text block with the steps is added by
-// our middlewares. Without them, only _meta has the steps.
+// A typed handler may return a result without content, or none: then the SDK writes the output as
+// text after the handler. In that case mcpchain's middlewares add the text block with the steps.
+// Without them, only _meta has the steps.
 func NextSteps(res *mcp.CallToolResult, steps ...fault.Step) *mcp.CallToolResult {
 	if len(steps) == 0 {
 		return res

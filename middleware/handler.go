@@ -11,11 +11,10 @@ import (
 )
 
 // Tool wraps one raw tool handler in middlewares, the first outermost, as
-// [mcp.Server.AddReceivingMiddleware] wraps a server. It panics when h is nil.
+// [mcp.Server.AddReceivingMiddleware] wraps a server. It panics if h is nil.
 //
-// The middlewares see the calls of this tool only, as method "tools/call". What
-// happens outside a handler, such as the server's own answer to an unknown tool,
-// they do not see.
+// The middlewares see only the calls of this tool, as method "tools/call". They do not see
+// what happens outside the handler, such as the server's own answer to an unknown tool.
 func Tool(h mcp.ToolHandler, mw ...Middleware) mcp.ToolHandler {
 	return one("Tool", MethodCallTool, h, mw)
 }
@@ -51,12 +50,12 @@ func Wrap[H single](h H, mw ...Middleware) H {
 		wrapped = bare(call.MethodUnsubscribe, h, mw)
 	case func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error):
 		wrapped = one("Wrap", call.MethodElicit, h, mw)
-	case func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error): //nolint:staticcheck // older servers sample
+	case func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error): //nolint:staticcheck // for older servers, which still use sampling
 		wrapped = one("Wrap", call.MethodCreateMessage, h, mw)
-	case func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error): //nolint:staticcheck // older servers sample
+	case func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error): //nolint:staticcheck // for older servers, which still use sampling
 		wrapped = one("Wrap", call.MethodCreateMessage, h, mw)
 	}
-	return wrapped.(H) //nolint:forcetypeassert // one of the cases was met
+	return wrapped.(H) //nolint:forcetypeassert // one of the cases matched
 }
 
 // single is a handler that [Wrap] wraps.
@@ -65,12 +64,12 @@ type single interface {
 		func(context.Context, *mcp.SubscribeRequest) error |
 		func(context.Context, *mcp.UnsubscribeRequest) error |
 		func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) |
-		func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) | //nolint:staticcheck // older servers sample
-		func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) //nolint:staticcheck // older servers sample
+		func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) | //nolint:staticcheck // for older servers, which still use sampling
+		func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) //nolint:staticcheck // for older servers, which still use sampling
 }
 
 // Custom wraps a handler of [mcp.AddReceivingCustomMethod] as [Tool] wraps a tool handler.
-// The middlewares see the calls under the name of the method that is given.
+// The middlewares see the calls under the given method name.
 func Custom[P mcp.Params, R mcp.Result](method string, h func(context.Context, *mcp.ServerSession, P) (R, error), mw ...Middleware) func(context.Context, *mcp.ServerSession, P) (R, error) {
 	if h == nil {
 		panic("middleware.Custom: h is nil; give the handler that is wrapped")
@@ -90,7 +89,7 @@ func one[Q mcp.Request, R mcp.Result](function, method string, h func(context.Co
 	}
 	handler := Chain(mw...)(func(ctx context.Context, called string, req mcp.Request) (mcp.Result, error) {
 		r, ok := req.(Q)
-		if called != method || !ok { // a middleware called next with another one
+		if called != method || !ok { // a middleware called next with another method or request
 			return nil, &call.OneHandlerError{Method: method, Called: called}
 		}
 		return untyped(h(ctx, r))
@@ -100,10 +99,10 @@ func one[Q mcp.Request, R mcp.Result](function, method string, h func(context.Co
 	}
 }
 
-// done is the result of a handler that has only an error to return.
+// done is the result of a handler that returns only an error.
 type done struct{ mcp.Result }
 
-// bare wraps a handler that has only an error to return.
+// bare wraps a handler that returns only an error.
 func bare[Q mcp.Request](method string, h func(context.Context, Q) error, mw []Middleware) func(context.Context, Q) error {
 	if h == nil {
 		panic("middleware.Wrap: h is nil; give the handler that is wrapped")
@@ -128,7 +127,7 @@ func untyped(res mcp.Result, err error) (mcp.Result, error) {
 	return res, err
 }
 
-// typed returns what a middleware answered as the handler's result type.
+// typed returns a middleware's answer as the handler's result type.
 func typed[R mcp.Result](res mcp.Result, err error) (R, error) {
 	r, ok := res.(R)
 	if !ok && res != nil && err == nil {

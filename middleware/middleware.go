@@ -61,12 +61,12 @@ type Handler = mcp.MethodHandler
 // given to [mcp.Server.AddReceivingMiddleware].
 type Middleware = mcp.Middleware
 
-// MetaKey is the key of a result's _meta under which the machine form of a
-// failure stands: the JSON of a fault.Error.
+// MetaKey is the key in a result's _meta of the machine form of a failure: the JSON of a
+// fault.Error.
 const MetaKey = wire.ErrorKey
 
-// Classify returns what a caller may know of err, nil for a nil error. Rules (see package mask) have
-// no part in it.
+// Classify returns what a caller may know of err, nil for a nil error. It does not apply rules (see
+// package mask).
 func Classify(err error) *fault.Error { return failure.Classify(err) }
 
 // HintOf returns what any error says about a second try, the zero Hint for nil. It is the Hint
@@ -78,7 +78,7 @@ func Classify(err error) *fault.Error { return failure.Classify(err) }
 //	}
 func HintOf(err error) fault.Hint { return failure.HintOf(err) }
 
-// The methods behind which a handler of yours stands.
+// The methods that your handlers serve.
 const (
 	MethodCallTool     = call.MethodCallTool
 	MethodReadResource = call.MethodReadResource

@@ -14,10 +14,10 @@ type RenderOptions struct {
 	// {"success":false,"error":{...}} instead of lines of text.
 	JSON bool
 
-	// Structured adds the same object as structuredContent to a failed tool call,
-	// but only where the tool declares no output schema, because some clients
-	// check it against that schema and drop the tool's own text when it does not
-	// match. The tool is looked up for every failure.
+	// Structured adds the same object as structuredContent to a failed tool call, but only
+	// if the tool declares no output schema, because some clients check it against that
+	// schema and drop the tool's own text if it does not match. Each failure causes a
+	// look-up of the tool.
 	Structured bool
 
 	// LegacyCodes replaces the codes of failed methods other than tools/call by an
@@ -29,17 +29,17 @@ type RenderOptions struct {
 	// -32004 for its own codes of a closed connection.
 	LegacyCodes bool
 
-	// ToolFailure adds to a failed tool call what a draft of the specification (SEP-3313)
-	// asks for, under _meta["io.modelcontextprotocol/toolFailure"]: class, code, retryable,
-	// retryNotBefore, correlationId and agentGuidance. One that is there already stays as it
-	// is. It changes with the draft.
+	// ToolFailure adds the object of a draft of the specification (SEP-3313) to a failed
+	// tool call, under _meta["io.modelcontextprotocol/toolFailure"]: class, code,
+	// retryable, retryNotBefore, correlationId and agentGuidance. An existing one stays.
+	// The object changes with the draft.
 	ToolFailure bool
 }
 
-// Render returns a Middleware that says how the failures of the calls that pass
-// it are written on the wire; it may stand anywhere in the chain. With nil, and
-// where there is no Render, failures are written as the package says. When
-// several of them stand in a chain, the outermost holds.
+// Render returns a Middleware that says how the failures of the calls that pass it are
+// written on the wire; it may stand anywhere in the chain. With nil, and without any
+// Render, failures are written as the package comment says. If several of them stand in a
+// chain, the outermost one is used.
 func Render(opts *RenderOptions) Middleware {
 	var o RenderOptions
 	if opts != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// ForTools returns a Middleware that applies mw to calls of the named tools only.
-// What mw builds is built once. ForTools panics when no tool is named. A name that is
-// missing when the server's tools are listed for the first time is reported to the log
-// once, as a warning.
+// ForTools returns a Middleware that applies mw to calls of the named tools only. mw is
+// applied once, and not for each call. ForTools panics if no tool is named. If a named
+// tool is missing when the server's tools are listed for the first time, the log gets one
+// warning.
 func ForTools(mw Middleware, names ...string) Middleware {
 	tools := set("ForTools: names", names)
 	selected := When(mw, func(method string, req mcp.Request) bool { return method == MethodCallTool && tools[call.Target(req)] })
@@ -36,11 +36,11 @@ func ForTools(mw Middleware, names ...string) Middleware {
 // unlisted watches for tools that are named but not listed.
 type unlisted struct {
 	mu      sync.Mutex
-	missing map[string]bool // nil when it has been told
-	began   bool            // the first page was seen
+	missing map[string]bool // nil after the warning
+	began   bool            // a listing has begun with its first page
 }
 
-// saw looks at a page of the server's tools. It speaks after the last one.
+// saw reads a page of the server's tools. After the last page it writes the warning.
 func (u *unlisted) saw(ctx context.Context, req mcp.Request, res mcp.Result) {
 	list, ok := req.(*mcp.ListToolsRequest)
 	page, _ := res.(*mcp.ListToolsResult)
@@ -75,10 +75,10 @@ func ForMethods(mw Middleware, methods ...string) Middleware {
 	return When(mw, func(method string, _ mcp.Request) bool { return only[method] })
 }
 
-// When returns a Middleware that applies mw to the calls that match reports true
-// for. match is called once a call, from many goroutines at once. What mw adds to a list
-// for which match reports false, such as a tool of its own, is not offered to its callers.
-// When panics when match is nil.
+// When returns a Middleware that applies mw to the calls for which match reports true.
+// match is called once a call, from many goroutines at once. If mw adds items to a list,
+// such as a tool of its own, callers for whose calls match reports false do not see them.
+// When panics if match is nil.
 func When(mw Middleware, match func(method string, req mcp.Request) bool) Middleware {
 	if match == nil {
 		panic("middleware.When: match is nil; give a function that selects calls")

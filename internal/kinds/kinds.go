@@ -1,21 +1,21 @@
-// Package kinds is the one table of what a kind of failure means: what a caller
-// reads when nothing but the kind is known, the codes on the wire, the outcome in the
-// log, whether to try again, and whose fault it is.
+// Package kinds is the one table of the kinds of failures: what a caller reads when only the kind
+// is known, the codes on the wire, the outcome in the log, whether to try again, and the party to
+// blame.
 package kinds
 
 import "slices"
 
-// A Retry says what a kind alone says about a second try.
+// A Retry says whether a second try can succeed, as far as the kind decides it.
 type Retry uint8
 
-// What a kind alone says about a second try.
+// The answers of a kind.
 const (
 	Unknown Retry = iota // a conflict, a tool's own words, a kind of the program's own
 	Yes
 	No
 )
 
-// A Row is what is known of a kind.
+// A Row holds everything that a kind decides.
 type Row struct {
 	Kind string
 
@@ -26,24 +26,24 @@ type Row struct {
 	Code   int64 // JSON-RPC: the 2026-07-28 specification closes -32768 to -32000 to new codes of applications
 	Legacy int64 // the code of the older table that some clients know
 
-	Arrives []int64 // the codes of a protocol error from elsewhere that mean this kind where its data do not tell it
+	Arrives []int64 // the codes of protocol errors from elsewhere that mean this kind, if their data does not name one
 
 	Outcome string // how the record in the log sums up the call
 
 	Retry  Retry
 	Reason string // why not to try again, a sentence without a full stop, or ""
-	Again  string // the same where there is no Reason and nothing else is said, or ""
+	Again  string // used if there is no Reason and no other answer, or ""
 	Final  bool   // no private cause makes a second try worth while
 	Effect string // "none" or "unknown" where the kind proves it, or ""
 
-	Party string // whose fault it is: "caller", "server", "upstream", or "" where the kind does not tell
+	Party string // the party to blame: "caller", "server", "upstream", or "" if the kind does not decide it
 }
 
-// Known reports whether the kind stands in the table.
+// Known reports whether the kind is in the table.
 func Known(kind string) bool { return Of(kind) != &open }
 
-// Of returns the row of a kind, which is only read. The row of a kind that is not in the
-// table has no kind, no label and no message.
+// Of returns the row of a kind, which must not be written to. The row of a kind that is not in
+// the table has no kind, no label and no message.
 //
 //go:noinline
 func Of(kind string) *Row { // in too many places to be inlined
@@ -55,7 +55,7 @@ func Of(kind string) *Row { // in too many places to be inlined
 	return &open
 }
 
-// All yields every kind that stands in the table.
+// All yields every kind in the table.
 func All(yield func(kind string, row *Row) bool) {
 	for i := range table {
 		if !yield(table[i].Kind, &table[i]) {
@@ -64,8 +64,8 @@ func All(yield func(kind string, row *Row) bool) {
 	}
 }
 
-// CodeOf returns the JSON-RPC code with which a failure of a kind is sent. again says that the call
-// may be repeated, which of an open kind only the code can tell.
+// CodeOf returns the JSON-RPC code of a failure of a kind. again means that the call may be
+// repeated; for an open kind only the code can say that.
 func CodeOf(kind string, legacy, again bool) int64 {
 	row := Of(kind)
 	switch {
@@ -78,8 +78,8 @@ func CodeOf(kind string, legacy, again bool) int64 {
 	}
 }
 
-// OfCode returns the kind of a protocol error that arrives with a code, and "" for a code that
-// means none.
+// OfCode returns the kind of a protocol error that arrives with a code, "" for a code without a
+// kind.
 func OfCode(code int64) string {
 	for i := range table {
 		if slices.Contains(table[i].Arrives, code) {
@@ -89,7 +89,7 @@ func OfCode(code int64) string {
 	return ""
 }
 
-// Unsupported reports whether a code says that the other side does not take such requests at all.
+// Unsupported reports whether a code means that the other side does not know such requests.
 func Unsupported(code int64) bool {
 	return code == parseError || code == invalidRequest || code == methodNotFound
 }
@@ -99,8 +99,8 @@ func Steers(code int64) bool {
 	return code == urlElicitation || code == missingCapability || code == unsupportedVersion
 }
 
-// Rejected is the code of what go-sdk v1.8 wraps the errors of a transport with. It is not
-// exported, see https://github.com/modelcontextprotocol/go-sdk/pull/723.
+// Rejected is the code of the error in which go-sdk v1.8 wraps the errors of a transport. The SDK
+// does not export it, see https://github.com/modelcontextprotocol/go-sdk/pull/723.
 const Rejected = -32005
 
 // later is the code of a failure of an open kind whose call may be repeated.
@@ -119,16 +119,16 @@ const (
 	urlElicitation     = -32042
 )
 
-// What a repetition leads to.
+// The results of a repetition.
 const (
 	failsAgain   = "The same call will fail again"
 	failsTheSame = "The same call will fail again unless something changes"
 )
 
-// open is the row of a kind that a program made for itself, of which nothing else is known.
+// open is the row of a program's own kind.
 var open = Row{Code: 409, Legacy: 409, Outcome: "tool_error"}
 
-// table is a list, which the compiler lays out: a map would be filled by code at each start.
+// table is a list, which the compiler lays out; code would fill a map at each start.
 var table = []Row{
 	{
 		Kind: "validation_error", Label: "Validation Error", Message: "the arguments of this call are not valid",

@@ -4,9 +4,9 @@ package safe
 const maxErrors = 256
 
 // Find walks through err and what it wraps, the outermost first, until found reports
-// true, and reports whether it did. It goes where errors.Is and errors.As go, through
-// untrusted errors: one whose method panics ends the walk with false, and so does a
-// tree of more than 256 errors.
+// true, and reports whether it did. It visits the errors that errors.Is and errors.As
+// visit. The errors may be untrusted: a method that panics ends the walk with false,
+// and so does a tree of more than 256 errors.
 func Find(err error, found func(error) bool) (yes bool) {
 	defer func() {
 		if recover() != nil {

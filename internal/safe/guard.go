@@ -7,8 +7,9 @@ import (
 	"log/slog"
 )
 
-// Call calls f, a function of the program's, and returns the value of its panic, and whether there was one. If f ends
-// its goroutine with runtime.Goexit, Call does not return; exited is called then, unless it is nil.
+// Call calls f, a function of the program's own. It returns the value of its panic, and whether it
+// panicked. If f ends its goroutine with runtime.Goexit, Call does not return; it calls exited
+// first, unless that is nil.
 func Call(f, exited func()) (p any, panicked bool) {
 	ended := false
 	defer func() {
@@ -26,13 +27,14 @@ func Call(f, exited func()) (p any, panicked bool) {
 	return nil, false
 }
 
-// Ask asks a function of the program's about a name. One that panics says no.
+// Ask returns f(name) for a function of the program's own, and false if f panics.
 func Ask(f func(string) bool, name string) (yes bool) {
 	_, panicked := Call(func() { yes = f(name) }, nil)
 	return yes && !panicked
 }
 
-// Survive ends a panic. It is deferred around untrusted code whose outcome nobody waits for, such as a log.
+// Survive recovers a panic. Defer it around untrusted code whose failure has no consequence, such
+// as a log.
 func Survive() { _ = recover() }
 
 // JSON is json.Marshal for a value whose methods may panic.
@@ -45,7 +47,7 @@ func JSON(v any) (raw []byte, err error) {
 
 var errMarshal = errors.New("a MarshalJSON method panicked")
 
-// Text calls a method that returns a text; a panic makes it "".
+// Text returns the text of a method, "" if it panics.
 func Text(method func() string) (text string) {
 	if _, panicked := Call(func() { text = method() }, nil); panicked {
 		return ""
@@ -53,7 +55,7 @@ func Text(method func() string) (text string) {
 	return text
 }
 
-// Format prints v with all that it tells, as %+v does, and does not print the text of a panic.
+// Format prints err as %+v does, but does not print the text of a panic.
 func Format(err error) (text string) {
 	if _, panicked := Call(func() { text = fmt.Sprintf("%+v", err) }, nil); panicked {
 		return Error(err)
@@ -61,7 +63,8 @@ func Format(err error) (text string) {
 	return text
 }
 
-// LogValue resolves a value for the log. One whose LogValue panics is named by its type.
+// LogValue resolves a value for the log. If its LogValue method panics, it returns the name of the
+// type.
 func LogValue(v slog.Value) (out slog.Value) {
 	for range 8 {
 		if v.Kind() != slog.KindLogValuer {
@@ -75,7 +78,7 @@ func LogValue(v slog.Value) (out slog.Value) {
 	return slog.StringValue("<" + fmt.Sprintf("%T", v.Any()) + ": its LogValue method does not end>")
 }
 
-// Unwrap returns what err wraps, and nil if its method panics.
+// Unwrap returns the errors that err wraps, nil if its method panics.
 func Unwrap(err error) (inner []error) {
 	Call(func() {
 		switch e := err.(type) {
@@ -88,14 +91,15 @@ func Unwrap(err error) (inner []error) {
 	return inner
 }
 
-// As returns the first error of type T in the tree of err, as [Find] walks. Like errors.As it asks an As method.
+// As returns the first error of type T in the tree of err, as [Find] walks. Like errors.As it calls
+// As methods.
 func As[T error](err error) (target T, ok bool) {
 	Find(err, func(err error) bool {
 		if target, ok = err.(T); ok {
 			return true
 		}
 		if a, asks := err.(interface{ As(any) bool }); asks {
-			var asked T // apart, because its address leaves
+			var asked T // a variable of its own, because its address escapes
 			if ok = a.As(&asked); ok {
 				target = asked
 			}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Error returns err.Error(), or a text that names the type when there is
-// nothing to call or the method panics. It never panics itself.
+// Error returns err.Error(), or a text that names the type if err holds a nil or the method panics.
+// It never panics itself.
 func Error(err error) (text string) {
 	if err == nil {
 		return "<nil>"
@@ -22,16 +22,15 @@ func Error(err error) (text string) {
 		}
 	}()
 	if text = err.Error(); text == "" && reflect.ValueOf(err).Kind() == reflect.Pointer && Nil(err) {
-		return unprintable(err, "Error") // a nil that knows how to be one, but says nothing
+		return unprintable(err, "Error") // a nil whose method works, but returns nothing
 	}
 	return text
 }
 
-// Value returns a text for any value, for the log: strings, errors and
-// fmt.Stringers as they are, everything else as fmt prints it. It never panics.
-// It names a value by its type only in two cases: one of its methods panics, because
-// fmt would print the text of that panic; or the value is very large or refers to
-// itself, because fmt would print it until the stack overflows.
+// Value returns a text for any value, for the log. Strings, errors and fmt.Stringers give their own
+// text; fmt prints everything else. Value never panics. It names only the type in two cases: one of
+// the value's methods panics, because fmt would print the text of that panic; or the value is very
+// large or refers to itself, because fmt would print it until the stack overflows.
 func Value(v any) (text string) {
 	switch v := v.(type) {
 	case nil:
@@ -55,7 +54,7 @@ func Value(v any) (text string) {
 		return fmt.Sprintf("<%T: too large to print>", v)
 	}
 	text = fmt.Sprintf("%+v", v)
-	if strings.Contains(text, "(PANIC=") { // how fmt tells of a method that panicked
+	if strings.Contains(text, "(PANIC=") { // how fmt reports a method that panicked
 		return unprintable(v, "String")
 	}
 	return text
@@ -66,8 +65,8 @@ const (
 	maxDepth = 20     // levels of values in values
 )
 
-// small reports whether v is bounded. It follows what fmt follows: of a pointer
-// inside of something fmt prints only the address.
+// small reports whether v is bounded. It visits the values that fmt prints: of a nested pointer fmt
+// prints only the address.
 func small(v reflect.Value, depth int, size *int) bool {
 	if *size--; *size < 0 || depth < 0 {
 		return false
@@ -114,10 +113,10 @@ func Nil(v any) bool {
 	}
 }
 
-// Same reports whether a and b are the same value, most often an error. Unlike ==, it does not panic
-// on types that cannot be compared, such as a slice of field errors; those are
-// the same when they share their memory. Functions are the same only when both
-// are nil, because nothing tells two closures apart.
+// Same reports whether a and b are the same value, most often an error. Unlike ==, it does not
+// panic on types that cannot be compared, such as a slice of field errors; those are the same if
+// they share their memory. Functions are the same only if both are nil, because two closures cannot
+// be distinguished.
 func Same(a, b any) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

@@ -1,4 +1,4 @@
-// Package secrets tells which arguments of a tool are secrets, by its schema.
+// Package secrets finds out from a tool's schema which of its arguments are secrets.
 package secrets
 
 import (
@@ -13,34 +13,34 @@ import (
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-// A Schema is what the schema of a tool's arguments says of names. It does not change.
+// A Schema holds what the schema of a tool's arguments says about names. It does not change.
 type Schema struct {
-	// Unsure says that the schema cannot be read, or does not tell which names are secret.
+	// Unsure means that the schema cannot be read, or does not show which names are secret.
 	Unsure bool
 
 	all      bool            // the arguments are secrets, whatever their names
-	declared map[string]bool // of the top level
+	declared map[string]bool // the names of the top level
 	known    map[string]bool // names of properties anywhere in the schema, folded
-	secret   map[string]bool // what is a secret by the schema or by its name, wherever it stands, by its folded name
+	secret   map[string]bool // the folded names of secrets, by the schema or by the name itself, at any depth
 }
 
 // Declares reports whether arguments may have the name on their top level.
 func (s *Schema) Declares(name string) bool { return s.declared[name] }
 
-// Secret reports whether the schema declares a secret under the name, or under another
-// spelling of it, anywhere: it errs towards hiding, and needs no validator.
+// Secret reports whether the schema declares a secret with this name, or with another spelling of
+// it, at any depth. It errs towards hiding, and needs no validator.
 func (s *Schema) Secret(name string) bool { return s.secret[folded(name)] }
 
-// Asks reports whether the tool asks for a secret under the name. If the schema is not
-// known, a name that says secret counts as asked for.
+// Asks reports whether the tool asks for a secret under this name. If the schema is unknown, every
+// name of a secret counts as asked for.
 func (s *Schema) Asks(name string) bool {
 	return s.all || s.Secret(name) || s.Unsure && scrub.SecretName(name)
 }
 
-// Without hides the secrets in a value that JSON was decoded into, which it may change:
-// the members that the schema declares as secrets, and lists and objects under a name that
-// says so, and under one that the schema does not have and that is the misspelt name of a secret.
-// If the schema is not known, only the names in the value are left.
+// Without hides the secrets in a value that JSON was decoded into; it may change the value. It
+// hides the members that the schema declares as secrets, lists and objects whose name is that of a
+// secret, and members whose name is not in the schema but is a misspelt name of a secret. If the
+// schema is unknown, it hides every value, so that only the names are left.
 func (s *Schema) Without(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -82,18 +82,18 @@ func (s *Schema) hides(name string, member any) bool {
 	}
 }
 
-// Schemas keeps what was read of the arguments' schemas. The zero value is ready for use.
+// Schemas caches the Schema of each tool. The zero value is ready for use.
 type Schemas struct {
 	read table.Weak[mcp.Tool, *Schema]
 }
 
-// None is the Schema of what has none, and whose values are no secrets for that: the arguments of a prompt.
+// None is for arguments without a schema that are not secret for that reason: those of a prompt.
 var None = &Schema{}
 
-// unknown is the Schema of a tool that nobody knows.
+// unknown is the Schema of an unknown tool.
 var unknown = &Schema{Unsure: true}
 
-// Of returns the Schema of a tool, which is nil if nobody knows it.
+// Of returns the Schema of a tool, which is nil if it is unknown.
 func (k *Schemas) Of(tool *mcp.Tool) *Schema {
 	if tool == nil {
 		return unknown
@@ -108,7 +108,7 @@ const (
 	maxSchemaRounds = 8
 )
 
-// schemaOf reads a schema as a tool has it.
+// schemaOf reads a schema of any Go type.
 func schemaOf(schema any) *Schema {
 	root, ok := schema.(map[string]any)
 	if !ok {
@@ -123,7 +123,8 @@ func schemaOf(schema any) *Schema {
 			r.declared[name] = true
 		}
 	}
-	// A reference may lead back to itself. Each round takes what the round before found there, until nothing changes.
+	// A reference may lead back to itself. Each round uses what the round before found, until
+	// nothing changes.
 	for range maxSchemaRounds {
 		r.found, r.nodes, r.begun = false, 0, map[string]bool{}
 		if r.read(root, 0) {
@@ -139,14 +140,14 @@ func schemaOf(schema any) *Schema {
 type schemaReader struct {
 	root  map[string]any
 	nodes int
-	begun map[string]bool // references that were followed in this round
+	begun map[string]bool // references that this round has followed
 	led   map[string]bool // those that lead to a secret
-	found bool            // there is one more of them
+	found bool            // this round has found one more
 	Schema
 }
 
-// read notes the names of secret properties below a schema. It reports whether the value
-// that the schema is for is secret itself, or holds secrets that have no name of their own.
+// read notes the names of secret properties below a schema. It reports whether the schema's own
+// value is secret, or holds secrets without a name of their own.
 func (r *schemaReader) read(schema any, depth int) (secret bool) {
 	if r.nodes++; r.nodes > maxSchemaNodes || depth > maxSchemaDepth {
 		r.Unsure = true
@@ -170,11 +171,11 @@ func (r *schemaReader) read(schema any, depth int) (secret bool) {
 		case "$ref", "$dynamicRef", "$recursiveRef":
 			secret = r.follow(v, depth) || secret
 		case "$id":
-			r.Unsure = r.Unsure || depth > 0 // references below it are not from the root
-		case "const", "default", "enum", "examples", "required": // values, and no schemas
-		case "$defs", "definitions": // the names in it count, wherever it is used
+			r.Unsure = r.Unsure || depth > 0 // references below it are not relative to the root
+		case "const", "default", "enum", "examples", "required": // values, not schemas
+		case "$defs", "definitions": // its names count, wherever the definitions are used
 			r.readAll(v, depth+1)
-		default: // "items", "anyOf", "patternProperties", and what nobody knows
+		default: // "items", "anyOf", "patternProperties", and unknown keywords
 			secret = r.readAll(v, depth+1) || secret
 		}
 	}
@@ -193,8 +194,8 @@ func (r *schemaReader) readAll(v any, depth int) (secret bool) {
 	return secret
 }
 
-// follow reads the schema that a reference leads to, once in a round. If there is none, it
-// is not known what is secret.
+// follow reads the schema that a reference leads to, once in a round. If there is none, the Schema
+// becomes Unsure.
 func (r *schemaReader) follow(ref any, depth int) (secret bool) {
 	pointer, _ := ref.(string)
 	if r.begun[pointer] {
@@ -218,15 +219,15 @@ func (r *schemaReader) follow(ref any, depth int) (secret bool) {
 	return r.led[pointer]
 }
 
-// counts reports whether a schema is for a boolean or for a number of tokens. Neither is a
-// secret, whatever its name is.
+// counts reports whether a schema is for a boolean or for a number of tokens. Neither is a secret,
+// whatever its name is.
 func counts(name string, schema any) bool {
 	s, _ := schema.(map[string]any)
 	return s["type"] == "boolean" || (s["type"] == "integer" || s["type"] == "number") && strings.HasSuffix(strings.ToLower(name), "tokens")
 }
 
-// saysSecret reports whether a schema says that its value is a secret: by the format
-// "password", by writeOnly, by its title, or by an extension such as "x-sensitive".
+// saysSecret reports whether a schema declares its value as a secret: by the format "password", by
+// writeOnly, by its title, or by an extension such as "x-sensitive".
 func saysSecret(s map[string]any) bool {
 	if s["format"] == "password" || s["writeOnly"] == true {
 		return true
@@ -242,8 +243,7 @@ func saysSecret(s map[string]any) bool {
 	return false
 }
 
-// folded returns one form for all names that encoding/json takes for the same name: it
-// ignores their case.
+// folded returns one form for all names that encoding/json treats as the same: it ignores case.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

@@ -5,9 +5,10 @@ import "strings"
 // AllArguments is the subject of a sentence about the arguments as a whole.
 const AllArguments = "The arguments"
 
-// Wrong writes what is wrong with an argument. The subject is "Argument 'a'" or the like, or [AllArguments]. What is
-// expected, a phrase such as "an integer" or "must be greater than 'b'", the condition, such as " when 'b' is sent", and
-// what was received, in words, are "" where they are not known.
+// Wrong writes what is wrong with an argument. subject is "Argument 'a'" or the like, or
+// [AllArguments]. expected is a phrase such as "an integer" or "must be greater than 'b'", when a
+// condition such as " when 'b' is sent", and received describes the value. Each of these three is
+// "" if it is unknown.
 func Wrong(subject, expected, when, received string) string {
 	is, verb, but := " is", " expected ", ", but received "
 	if subject == AllArguments {

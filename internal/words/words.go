@@ -5,9 +5,9 @@
 //	words.Plural(2, "file")                                // 2 files
 //	words.Wait(900*time.Millisecond)                       // 1 s
 //
-// Our own lines begin at the start of a line, with a label and a colon. What comes from outside passes [Line] or [Lines]
-// before it is printed among them, and then nothing in it can begin such a line, or be invisible, or turn the direction
-// of the text. Every function takes time linear in its argument.
+// Each of our own lines begins with a label and a colon. A text from outside passes [Line] or
+// [Lines] before it is printed among them. After that it cannot begin such a line, be invisible, or
+// change the direction of the text. Every function takes time linear in its argument.
 package words
 
 import (
@@ -22,8 +22,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
-// Line makes a text fit to stand in a line of ours: line breaks of every kind and tabs become spaces, what controls a
-// terminal or cannot be seen is removed, and broken UTF-8 is replaced. Spaces at both ends are cut off.
+// Line makes a text safe to stand in a line of ours. Line breaks of every kind and tabs become
+// spaces, terminal controls and invisible characters are removed, and broken UTF-8 is replaced.
+// Spaces at both ends are cut off.
 func Line(text string) string { return strings.TrimSpace(line(text)) }
 
 func line(text string) string {
@@ -33,13 +34,14 @@ func line(text string) string {
 	return clean(text, false)
 }
 
-// Lines is Line for a text of several lines: breaks of every kind become line feeds, tabs stay, and a line that could be
-// taken for one of ours, also with letters that only look like ours, is quoted with "> ".
+// Lines is Line for a text of several lines. Breaks of every kind become line feeds, and tabs stay.
+// A line that could be taken for one of ours, also with letters that only look like ours, is quoted
+// with "> ".
 func Lines(text string) string {
 	return quoteLines(Clean(text))
 }
 
-// Clean is Lines without the quotation marks, for a text that is changed before it is shown.
+// Clean is Lines without the quoting, for a text that is changed before it is shown.
 func Clean(text string) string {
 	if !plain(text, "\n\t") {
 		text = clean(text, true)
@@ -47,9 +49,9 @@ func Clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Said is Lines for the words of an error. They stay as they are, and every line but the first is quoted, so that none can be
-// taken for one of ours. Of more than limit bytes the first lines stay, or half as many bytes with the note of a first line that
-// is longer, and the note says that there was more.
+// Said is Lines for the text of an error. Every line but the first is quoted, so that none can be
+// taken for one of ours. If the text is longer than limit bytes, only its first lines stay, and a
+// note says that there was more. If the first line alone is longer, half of limit stays.
 func Said(text string, limit int) string {
 	text = Clean(text)
 	note := ""
@@ -59,7 +61,7 @@ func Said(text string, limit int) string {
 			text = strings.TrimRight(text[:end], "\n")
 		} else {
 			note = " " + note[1:]
-			cut := strings.ToValidUTF8(text[:limit/2-len(note)], "") // a rune that is cut in two
+			cut := strings.ToValidUTF8(text[:limit/2-len(note)], "") // drops half a rune at the end
 			text = text[:unbroken(text, len(cut))]
 			if space := strings.LastIndexByte(text, ' '); space > len(text)/2 {
 				text = text[:space]
@@ -82,21 +84,22 @@ func Said(text string, limit int) string {
 	return b.String() + note
 }
 
-// ToReport stands behind the reference of a failure that is the server's. InLog stands there for who runs the server, who
-// has nobody to report it to.
+// ToReport follows the reference of a failure that the server is to blame for. InLog replaces it
+// for the operator, who has nobody to report it to.
 const (
 	ToReport = " (give it to the user to report)"
 	InLog    = " (the server's log has the whole error under it)"
 )
 
-// Quotes reports whether a text ends with a line that is quoted.
+// Quotes reports whether a text ends with a quoted line.
 func Quotes(text string) bool {
 	i := strings.LastIndexByte(text, '\n')
 	return i >= 0 && strings.HasPrefix(text[i+1:], ">")
 }
 
-// Free is Lines for a text that stands behind no label: its first line is quoted too if it could be taken for one of
-// ours. With kinds set it may not begin with the label of a kind of failure either.
+// Free is Lines for a text without a label in front: its first line is quoted too if it could be
+// taken for one of ours. With kinds set, that includes a line that begins with the label of a kind
+// of failure.
 func Free(text string, kinds bool) string {
 	text = Lines(text)
 	if line, _, _ := strings.Cut(text, "\n"); labelled(line, kinds) {
@@ -105,7 +108,8 @@ func Free(text string, kinds bool) string {
 	return text
 }
 
-// quoteLines quotes the lines that could be taken for ours. The first stands behind a label.
+// quoteLines quotes the lines that could be taken for ours, except for the first, which follows a
+// label.
 func quoteLines(text string) string {
 	if strings.IndexByte(text, '\n') < 0 {
 		return text
@@ -125,8 +129,8 @@ func quoteLines(text string) string {
 	return b.String()
 }
 
-// JSON makes a text that is JSON fit to stand in a line of ours. What [Line] would remove is written as an escape, so that
-// it decodes to what it was.
+// JSON makes a JSON text safe to stand in a line of ours. It escapes what [Line] would remove, so
+// that the text decodes to the same value.
 func JSON(text string) string {
 	if plain(text, "") {
 		return text
@@ -135,7 +139,7 @@ func JSON(text string) string {
 	b.Grow(len(text) + 16)
 	for _, r := range text {
 		switch {
-		case r < ' ': // between values, where JSON may have it
+		case r < ' ': // a space between values, where JSON allows it
 			b.WriteByte(' ')
 		case Invisible(r):
 			for _, unit := range utf16.AppendRune(nil, r) {
@@ -148,7 +152,7 @@ func JSON(text string) string {
 	return b.String()
 }
 
-// plain reports whether text is ASCII without control characters other than those that are allowed.
+// plain reports whether text is ASCII without control characters other than the allowed ones.
 func plain(text, allowed string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c >= 0x7f) && strings.IndexByte(allowed, c) < 0 {
@@ -188,8 +192,8 @@ func clean(text string, lines bool) string {
 	return b.String()
 }
 
-// Visible returns a text without what [Line] removes: sequences that control a terminal, and characters that cannot be
-// seen. Line breaks, tabs and broken bytes stay. It returns text itself if there is nothing to remove.
+// Visible returns a text without what [Line] removes: terminal controls and invisible characters.
+// Line breaks, tabs and broken bytes stay. It returns text itself if there is nothing to remove.
 func Visible(text string) string {
 	var b Builder
 	done := 0
@@ -209,8 +213,8 @@ func Visible(text string) string {
 	return b.String() + text[done:]
 }
 
-// Unseen returns how many bytes [Line] removes at the beginning of a text: those of an invisible character, or of a
-// sequence that controls a terminal. It returns 0 if the text begins with anything else.
+// Unseen returns how many bytes [Line] removes at the beginning of a text: those of an invisible
+// character, or of a terminal control. It returns 0 if the text begins with anything else.
 func Unseen(text string) int {
 	if text == "" || ' ' <= text[0] && text[0] < 0x7f {
 		return 0
@@ -225,7 +229,7 @@ func Unseen(text string) int {
 	return n
 }
 
-// broken reports a line break.
+// broken reports whether r is a line break.
 func broken(r rune) bool {
 	switch r {
 	case '\n', '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
@@ -234,11 +238,11 @@ func broken(r rune) bool {
 	return false
 }
 
-// maxEscape bounds a sequence that controls a terminal; a longer one is none.
+// maxEscape bounds the length of a terminal control sequence; a longer one is not taken for one.
 const maxEscape = 64
 
-// escape returns the length of the sequence for a terminal that text begins with: the
-// control character r of n bytes, what it begins, and the end of that, if it has one.
+// escape returns the length of the terminal control sequence at the beginning of a text. r is its
+// first character, of n bytes; the sequence includes its end, if it has one.
 func escape(text string, r rune, n int) int {
 	at, kind := n, introducers[r]
 	if r == '\x1b' && at < len(text) {
@@ -259,7 +263,7 @@ func escape(text string, r rune, n int) int {
 				}
 			}
 		}
-	case '#', '%', '(', ')', '*', '+': // chooses a set of characters, as "(B" does
+	case '#', '%', '(', ')', '*', '+': // selects a character set, as "(B" does
 		if rest != "" && '0' <= rest[0] && rest[0] <= 'Z' {
 			return at + 1
 		}
@@ -267,11 +271,12 @@ func escape(text string, r rune, n int) int {
 	return n
 }
 
-// introducers are the single characters that begin what two begin that start with an escape.
+// introducers are single control characters, with the letter that follows ESC in their
+// two-character form.
 var introducers = map[rune]byte{0x90: 'P', 0x98: 'X', 0x9b: '[', 0x9d: ']', 0x9e: '^', 0x9f: '_'}
 
-// Invisible reports a character that controls something, changes the direction of the text, or is seen by a model and
-// not by a person. Line breaks and tabs are among them.
+// Invisible reports whether r controls something, changes the direction of the text, or is visible
+// to a model but not to a person. Line breaks and tabs are among these characters.
 func Invisible(r rune) bool {
 	switch {
 	case r < ' ', 0x7f <= r && r <= 0x9f, r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, 0x17b4 <= r && r <= 0x17b5,
@@ -283,7 +288,8 @@ func Invisible(r rune) bool {
 	return false
 }
 
-// lineLabels begin lines of our answers, and kindLabels the first one, and that of an item in a list of failures.
+// lineLabels begin the lines of our answers. kindLabels begin the first line, and an item in a list
+// of failures.
 var (
 	lineLabels = labels("Retry", "Next", "Reference", "References", "Suggestion", "Details", "Try", "Required permission", "Impact", "Part", "Parts", "Note",
 		"Partial answer", "Failed", "Results", "Send again (retry_items)", "Check first (check_items)", "System", "User", "Assistant", "Human")
@@ -296,7 +302,7 @@ var (
 	}()
 )
 
-// labels returns the letters of each label.
+// labels returns a set of the labels, each reduced to its letters.
 func labels(all ...string) map[string]bool {
 	m := make(map[string]bool, len(all))
 	for _, l := range all {
@@ -312,8 +318,9 @@ func labels(all ...string) map[string]bool {
 
 const maxLabel = 40
 
-// labelled reports a line that begins like one of ours, whatever ornament stands before or in it. The label of a kind counts
-// if kinds is set, but not in an item of a list, where it is ours.
+// labelled reports whether a line begins like one of ours, whatever other characters stand before
+// or in the label. The label of a kind counts if kinds is set, but not in an item of a list, where
+// it is ours.
 func labelled(text string, kinds bool) bool {
 	text = strings.TrimLeft(text, " \t")
 	kinds = kinds && !strings.HasPrefix(text, "- ")
@@ -335,7 +342,7 @@ func labelled(text string, kinds bool) bool {
 	return false
 }
 
-// ascii returns the letter that r looks like.
+// ascii returns the ASCII letter that r looks like.
 func ascii(r rune) rune {
 	switch {
 	case r < 0x80:
@@ -360,7 +367,7 @@ func ascii(r rune) rune {
 	return r
 }
 
-// alike are letters of other scripts that cannot be told from ours.
+// alike are letters of other scripts that look like ours.
 var alike = func() map[rune]rune {
 	m := make(map[rune]rune)
 	for pair := range strings.FieldsSeq(`а:a е:e о:o р:p с:c у:y х:x і:i ѕ:s ј:j ԁ:d һ:h ո:n т:t п:n г:r А:A В:B Е:E К:K М:M Н:H О:O Р:P С:C Т:T У:Y Х:X І:I Ѕ:S Ј:J
@@ -375,8 +382,8 @@ var alike = func() map[rune]rune {
 	return m
 }()
 
-// Cut is [Line] for a name or a value that is repeated: at most limit characters of it, and "..." for the rest. Spaces at
-// its ends are part of it.
+// Cut is [Line] for a name or a value that is repeated: at most limit characters, and "..." for the
+// rest. It keeps spaces at its ends.
 func Cut(text string, limit int) string {
 	text = line(text[:min(len(text), 16*limit+maxEscape)])
 	if len(text) <= limit {
@@ -392,8 +399,8 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// unbroken returns n, or where a placeholder such as [redacted] begins that would be cut in two at n. Half of one behind
-// the name of a secret would look like a secret.
+// unbroken returns n, or the beginning of a placeholder such as [redacted] that n would cut in two.
+// Half of a placeholder after the name of a secret would look like a secret.
 func unbroken(text string, n int) int {
 	const longest = len("[redacted]")
 	i := strings.LastIndexByte(text[:n], '[')
@@ -406,8 +413,8 @@ func unbroken(text string, n int) int {
 	return n
 }
 
-// Quote returns a name or a value in quotation marks, at most limit characters of it. What stands in it cannot end the
-// quotation.
+// Quote returns at most limit characters of a name or a value in quotation marks. Its content
+// cannot end the quotation.
 func Quote(text string, limit int) string {
 	text = Cut(text, limit)
 	switch {
@@ -420,8 +427,8 @@ func Quote(text string, limit int) string {
 	}
 }
 
-// Clip returns at most limit bytes of a text, cut at the end of a sentence or else of a word, and says how much is
-// left out. It cleans nothing.
+// Clip returns at most limit bytes of a text, cut at the end of a sentence or else of a word, with
+// a note of how much is left out. It cleans nothing.
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -440,7 +447,7 @@ func Clip(text string, limit int) string {
 	return strings.TrimRight(cut, " \n") + " [" + Plural(utf8.RuneCountInString(text[len(cut):]), "more character") + " left out]"
 }
 
-// Sentence is [Line] with a full stop at the end where the text has no end yet, and "" for an empty text.
+// Sentence is [Line] with a full stop at the end if the text needs one, and "" for an empty text.
 func Sentence(text string) string {
 	if text = Line(text); text == "" {
 		return ""
@@ -448,10 +455,10 @@ func Sentence(text string) string {
 	return Ended(text)
 }
 
-// Ended returns text with a full stop where it has no end yet.
+// Ended returns text with a full stop if it needs one.
 func Ended(text string) string { return text + End(text) }
 
-// End returns the full stop that a text needs, or "" for one that has an end.
+// End returns the full stop that a text needs, "" if it needs none.
 func End(text string) string {
 	if r, _ := utf8.DecodeLastRuneInString(text); strings.ContainsRune(".!?:。！？…：", r) {
 		return ""
@@ -468,7 +475,7 @@ func Capital(text string) string {
 	return text
 }
 
-// List writes a, b or c.
+// List writes "a, b or c".
 func List(items []string, last string) string {
 	switch n := len(items); n {
 	case 0:
@@ -480,13 +487,14 @@ func List(items []string, last string) string {
 	}
 }
 
-// The values that [Listed] writes.
+// The bounds of [Listed].
 const (
 	maxListed     = 20  // of them
 	maxListedSize = 300 // bytes
 )
 
-// Listed is [List] for a list that may be long, such as the values of an enumeration: "a, b or 7 others".
+// Listed is [List] for a list that may be long, such as the values of an enumeration: "a, b or 7
+// others".
 func Listed[T any](list []T, write func(T) string, last string) string {
 	var texts []string
 	size := 0
@@ -500,7 +508,8 @@ func Listed[T any](list []T, write func(T) string, last string) string {
 	return List(texts, last)
 }
 
-// Plural writes a count with its noun: 1 file, 2 files. A noun that needs more than an s gives its plural.
+// Plural writes a count with its noun: 1 file, 2 files. Pass the plural of a noun that needs more
+// than an s.
 func Plural(n int, noun string, plural ...string) string {
 	switch {
 	case n == 1:
@@ -512,8 +521,8 @@ func Plural(n int, noun string, plural ...string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Wait writes how long to wait: whole seconds, rounded up so that nobody comes back too early, then minutes and hours:
-// 1 s, 90 s, 5 min, 1 h 30 min.
+// Wait writes how long to wait: whole seconds, rounded up so that the caller does not come back too
+// early, then minutes and hours: 1 s, 90 s, 5 min, 1 h 30 min.
 func Wait(d time.Duration) string {
 	const century = 100 * 365 * 24 * time.Hour
 	d = min(max(d, time.Second), century)
@@ -527,7 +536,7 @@ func Wait(d time.Duration) string {
 	}
 }
 
-// Duration writes a span that was given, such as a limit: 300 ms, 2 s, 5 min.
+// Duration writes a given duration, such as a limit: 300 ms, 2 s, 5 min.
 func Duration(d time.Duration) string {
 	if ms := up(min(d, time.Second), time.Millisecond); 0 < d && ms < time.Second {
 		return strconv.FormatInt(int64(ms/time.Millisecond), 10) + " ms"
@@ -535,7 +544,8 @@ func Duration(d time.Duration) string {
 	return Wait(d)
 }
 
-// Seconds is [Wait] for a number of seconds that came from outside: one that is none is the shortest wait.
+// Seconds is [Wait] for a number of seconds from outside. A value that is no positive number is
+// written as the shortest wait.
 func Seconds(s float64) string {
 	const century = 100 * 365 * 24 * 3600
 	if !(s > 0) { // also NaN
