@@ -222,7 +222,7 @@ func (l *Log) enqueue(w *waiting) (err error) {
 		return err
 	}
 	if w.done == nil && len(l.queue) >= maxWaiting/2 {
-		w.done = make(chan error, 1) // the sink is too slow: calls that would not wait wait as well
+		w.done = make(chan error, 1) // the sink is too slow: all calls wait for it now
 	}
 	l.queue = append(l.queue, w)
 	l.wake()

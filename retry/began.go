@@ -10,7 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// ErrUnchanged, passed to the function that [Began] returns, says that nothing was changed. An
+// ErrUnchanged says, to the function that [Began] returns, that nothing was changed. An
 // error that wraps it says the same.
 var ErrUnchanged = errors.New("retry: nothing was changed")
 
