@@ -18,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -137,6 +138,9 @@ func TestObserveLeavesAMissingResult(t *testing.T) {
 		}
 		observed, got := run(observing(log.Logger()))
 		if at.Era == harness.Older {
+			if speak.Oldest && at.Shape.Method() == "resources/read" {
+				return // go-sdk v1.7 ends the process
+			}
 			bare, _ := run()
 			require.Equal(t, bare, observed)
 			if strings.Contains(string(got.Wire), `"result":null`) {
