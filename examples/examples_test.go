@@ -214,6 +214,12 @@ func TestQuickstart(t *testing.T) {
 	require.Contains(t, parts["with"], "Did you mean 'teapot'?")
 	require.Contains(t, parts["log"], "invalid memory address or nil pointer dereference")
 
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, counted, found := strings.Cut(short, "\n28 failures: ")
+	require.True(t, found)
+	counted, _, _ = strings.Cut(counted, "\n\n")
+	require.Contains(t, string(readme), "\n28 failures: "+counted+"\n", "the README's first screen")
 	require.Regexp(t, `\n28 failures: without mcpchain \d+ killed the server, \d+ were never answered, \d+ leaked private data, `+
 		`\d+ looked like a success;\nwith mcpchain all were answered, none leaked, and each has its record in the log\.\n`, short)
 }

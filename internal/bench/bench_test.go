@@ -174,13 +174,13 @@ func TestBatchIsNoSlower(t *testing.T) {
 	require.Less(t, took["`batch.Run`"], took["conc `pool`"])
 }
 
-// TestWeight builds three of the servers that docs/costs.md weighs: they weigh what it says, and link
+// TestWeight builds three of the servers that docs/one.md weighs: they weigh what it says, and link
 // the modules that it names.
 func TestWeight(t *testing.T) {
 	if testing.Short() || racing {
 		t.Skip("builds programs")
 	}
-	page, err := findPage("costs.md")
+	page, err := findPage("one.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)

@@ -146,7 +146,7 @@ func (w *weight) build(ctx context.Context, bench, dir string) (deps []string, e
 	return deps, nil
 }
 
-// weightTable is what stands in docs/costs.md.
+// weightTable is what stands in docs/one.md.
 func weightTable(all []*weight) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nBuilt with %s for linux/amd64, without cgo, with `-trimpath -ldflags=\"-s -w\"`.\n\n", runtime.Version())

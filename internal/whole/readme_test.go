@@ -105,6 +105,40 @@ func readmeHTTP(server *mcp.Server) {
 	http.Handle("/mcp", transport.HTTP(guarded, nil)) // outermost
 }
 
+// readmeFirst has the three lines of the first screen.
+func readmeFirst(ctx context.Context, server *mcp.Server, handler http.Handler) error {
+	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // the one line; add it last
+	err := server.Run(ctx, transport.Stdio(nil))          // over stdio, or
+	http.Handle("/mcp", transport.HTTP(handler, nil))     // around the SDK's HTTP handler, outermost
+	return err
+}
+
+// readmeLocal is docs/local.md.
+func readmeLocal(ctx context.Context, server *mcp.Server) error {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{ // the last middleware that is added
+		Mask: &mask.Options{Reader: mask.Operator}, // you read its errors: you run it
+	}))
+	err := server.Run(ctx, transport.Stdio(nil)) // instead of &mcp.StdioTransport{}
+	return err
+}
+
+// readmeAgent is docs/agents.md.
+func readmeAgent(client *mcp.Client) {
+	client.AddSendingMiddleware(retryclient.New(nil)) // waits and calls again, where that does no harm
+}
+
+// readmeClassify is docs/errors.md.
+func readmeClassify(err error) (*fault.Error, retry.Hint) {
+	known := middleware.Classify(err) // its kind, and the public text
+	hint := middleware.HintOf(err)    // whether the step that failed can pass, when, and what became of it
+	return known, hint
+}
+
+// failed is what becomes of a helper in docs/migrating.md.
+func failed(err error) (*mcp.CallToolResult, error) {
+	return nil, err // was: a result with IsError and err.Error()
+}
+
 func readmeTransports(ctx context.Context, server *mcp.Server, handler http.Handler) error {
 	http.Handle("/mcp", transport.HTTP(handler, nil)) // around the SDK's HTTP handler, outermost
 	err := server.Run(ctx, transport.Stdio(nil))      // instead of &mcp.StdioTransport{}
@@ -771,6 +805,14 @@ func TestReadmeCode(t *testing.T) {
 	require.Zero(t, drained.Running())
 	readmeShutdown(t.Context(), drained, &http.Server{ReadHeaderTimeout: time.Second})
 	require.NotNil(t, readmeTransports)
+	require.NotNil(t, readmeFirst)
+	require.NotNil(t, readmeLocal)
+	readmeAgent(mcp.NewClient(&mcp.Implementation{Name: "agent"}, nil))
+	known, hint := readmeClassify(context.DeadlineExceeded)
+	require.Equal(t, fault.KindTimeout, known.Kind())
+	require.Equal(t, fault.EffectUnknown, hint.Effect)
+	_, told := failed(errors.New("no rows"))
+	require.EqualError(t, told, "no rows")
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())
 	require.ErrorContains(t, readmePayment(nil, 10*time.Second, "p-1"), `Next: 1. See whether it was made: call find_payment {"id":"p-1"}.`)
 	readmeLists(server)
@@ -949,6 +991,7 @@ func readmeAnswers(t *testing.T) []string {
 		answers = append(answers, res.Content[0].(*mcp.TextContent).Text)
 	}
 	call("divide", map[string]any{"a": 1, "b": 0})
+	answers = append(answers, readmeOperator(t))
 	call("get_weather", map[string]any{"Name": "Oslo"})
 	call("delete", map[string]any{"Name": "alhpa"})
 	call("delete", map[string]any{"Name": "alpha"})
@@ -966,6 +1009,27 @@ func readmeAnswers(t *testing.T) []string {
 	require.NoError(t, serving.Wait())
 	synctest.Wait()
 	return append(answers, log.String())
+}
+
+// readmeOperator returns what the caller of a local server reads of an error.
+func readmeOperator(t *testing.T) string {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "invoices"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "get"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, fmt.Errorf("no invoice in %s", "/srv/2026/may")
+	})
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Logger: slog.New(slog.DiscardHandler), Mask: &mask.Options{Reader: mask.Operator},
+	}))
+	ours, theirs := mcp.NewInMemoryTransports()
+	_, err := server.Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil).Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	defer session.Close()
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get"})
+	require.NoError(t, err)
+	return res.Content[0].(*mcp.TextContent).Text
 }
 
 // TestSecurityNamesItsTests holds SECURITY.md to its word: each promise is one list item that ends with the tests that

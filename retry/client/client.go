@@ -1,7 +1,8 @@
 // Package client makes a failed call again when the server's guidance says so, as a
 // careful caller would. It is the other end of package retry:
 //
-//	session.AddSendingMiddleware(client.New(nil))
+//	agent := mcp.NewClient(implementation, nil)
+//	agent.AddSendingMiddleware(client.New(nil))
 //
 // A server that speaks the guidance of mcpchain (the retry object under
 // _meta["io.github.mcpchain/error"], or in the data of a protocol error) is obeyed: should_retry

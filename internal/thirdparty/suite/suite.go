@@ -1,5 +1,5 @@
 // Package suite helps the tests of this module to run real libraries against services on
-// the loopback interface, and to write down in docs/errors.md what becomes of their errors.
+// the loopback interface, and to write down in docs/libraries.md what becomes of their errors.
 package suite
 
 import (
@@ -110,7 +110,7 @@ func usual(c Case) string {
 	return fmt.Sprintf(`{"message":%q,"error":{"code":"c","message":%[1]q,"type":"t"},"code":%q,"status":%d,"statusCode":%[3]d}`, harness.Canary, "c", c.Status)
 }
 
-// Run runs every case of every library and compares docs/errors.md.
+// Run runs every case of every library and compares docs/libraries.md.
 func Run(t *testing.T, section string, libraries []Library) {
 	t.Helper()
 	table := NewTable(section)
@@ -282,7 +282,7 @@ func Chain(err error) string {
 	return b.String()
 }
 
-var update = flag.Bool("update", false, "write the tables of docs/errors.md")
+var update = flag.Bool("update", false, "write the tables of docs/libraries.md")
 
 // A Table collects what the tests of a package saw. It may be used concurrently.
 type Table struct {
@@ -291,7 +291,7 @@ type Table struct {
 	rows    map[string]map[string][]string // library, told, cases
 }
 
-// NewTable returns the table of a section of docs/errors.md.
+// NewTable returns the table of a section of docs/libraries.md.
 func NewTable(section string) *Table {
 	return &Table{section: section, rows: map[string]map[string][]string{}}
 }
@@ -306,27 +306,27 @@ func (b *Table) Add(library, name string, told Told) {
 	b.rows[library][told.String()] = append(b.rows[library][told.String()], name)
 }
 
-// Compare compares the section of docs/errors.md with what was seen, or writes it with
+// Compare compares the section of docs/libraries.md with what was seen, or writes it with
 // the flag -update.
 func (b *Table) Compare(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
 		return // what was seen is not all that there is
 	}
-	const file = "../../../docs/errors.md"
+	const file = "../../../docs/libraries.md"
 	have, err := os.ReadFile(file)
 	require.NoError(t, err)
 	open, end := []byte("<!-- "+b.section+" -->\n"), []byte("<!-- end of "+b.section+" -->\n")
 	before, rest, ok := bytes.Cut(have, open)
-	require.True(t, ok, "docs/errors.md has no section %s", b.section)
+	require.True(t, ok, "docs/libraries.md has no section %s", b.section)
 	was, after, ok := bytes.Cut(rest, end)
-	require.True(t, ok, "docs/errors.md has no end of section %s", b.section)
+	require.True(t, ok, "docs/libraries.md has no end of section %s", b.section)
 	now := b.markdown()
 	if *update {
 		require.NoError(t, os.WriteFile(file, slices.Concat(before, open, []byte(now), end, after), 0o644)) //nolint:gosec // a document
 		return
 	}
-	require.Equal(t, now, string(was), "docs/errors.md is out of date: run this test alone and whole with -update")
+	require.Equal(t, now, string(was), "docs/libraries.md is out of date: run this test alone and whole with -update")
 }
 
 // markdown writes a row for each library: the number of cases, and those that are told
