@@ -147,10 +147,6 @@ func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handle
 	return f(ctx, call, req, next)
 }
 
-// wrap is not inlined, so that its closures keep their names, by which [Call.Outermost]
-// finds them on the stack.
-//
-//go:noinline
 func wrap(guard *Settings, layer Layer) Middleware {
 	return func(next Handler) Handler {
 		o := &opener{layer: layer, next: next, guard: guard}
