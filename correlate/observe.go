@@ -12,6 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // An Outcome says in one word how a call ended. It is one of these:
@@ -100,7 +101,7 @@ func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *fa
 	if c.Method() == call.MethodCallTool {
 		e.Tool = r.tool(c, f == nil)
 	}
-	call.Apart("a call was not observed", func() { r.options.Observe(c, e) })
+	sink.Apart("a call was not observed", func() { r.options.Observe(c, e) })
 }
 
 // tool returns the name of the tool that is called, as a label. After a success the name

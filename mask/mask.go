@@ -40,6 +40,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -178,7 +179,7 @@ func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res 
 	if f.Hides() && !c.Recorded() {
 		c.Log(res, f, 0)
 	}
-	if !m.advised.Load() && !c.Quiet() && !c.Observing() && call.OverStdio(req) && f.Withheld() && !m.advised.Swap(true) {
+	if !m.advised.Load() && !c.Quiet() && !c.Observing() && owner.OverStdio(req) && f.Withheld() && !m.advised.Swap(true) {
 		call.Notice(ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
 			"if the one who calls it runs it, as over stdio, set mask.Options.Reader to mask.Operator")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -24,7 +25,7 @@ import (
 type guide struct {
 	Options
 
-	owners   call.Owners
+	owners   owner.Finder
 	settings *call.Settings // nil without rules and witnesses
 	seen     *memory
 	shared   *shared // nil when this server counts for itself
@@ -163,7 +164,7 @@ func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next
 		if *what = g.locate(ctx, req); what.owner == "" {
 			return
 		}
-		what.shared = g.shared != nil && !call.OfConnection(what.owner)
+		what.shared = g.shared != nil && !owner.OfConnection(what.owner)
 	}
 	if !g.seen.refuses(what.owner) || g.Repeatable != nil && safe.Ask(g.Repeatable, call.Target(req)) || c.Safety(next) == failure.Reads {
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/faults"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 
@@ -162,7 +163,7 @@ func (c *Call) ours(tool *mcp.CallToolResult) *mcp.CallToolResult {
 
 // giveUp answers when untrusted code panicked while the answer was rendered.
 func (c *Call) giveUp(p any) (mcp.Result, error) {
-	report("an answer could not be rendered", p)
+	sink.Report("an answer could not be rendered", p)
 	e := fault.Generic(fault.KindInternal)
 	if c.method != MethodCallTool {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error(), Data: jsonOf(e)}

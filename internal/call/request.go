@@ -271,6 +271,26 @@ func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
 	return meta
 }
 
+// User returns the authenticated user, "" for none.
+func User(req mcp.Request) string {
+	if nilRequest(req) {
+		return ""
+	}
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo.UserID
+	}
+	return ""
+}
+
+// SessionID returns the ID of the session of a request. It is "" over stdio, in memory, and over
+// HTTP since 2026-07-28.
+func SessionID(req mcp.Request) string {
+	if session, _ := req.GetSession().(*mcp.ServerSession); session != nil {
+		return session.ID()
+	}
+	return ""
+}
+
 func (c *Call) serverSession() *mcp.ServerSession {
 	if nilRequest(c.req) {
 		return nil
