@@ -58,6 +58,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/optional"
@@ -202,9 +203,9 @@ func (a *auditor) about(c *call.Call, next mcp.MethodHandler) target {
 	default:
 		return target{safety: c.Safety(next)}
 	}
-	tool, err := c.Tool(next)
+	tool, err := c.Server().Tool(next)
 	if err != nil {
-		return target{unlisted: errors.Is(err, call.ErrNotListed), safety: failure.Writes}
+		return target{unlisted: errors.Is(err, ask.ErrNotListed), safety: failure.Writes}
 	}
 	return target{tool: tool, safety: failure.SafetyOf(tool.Annotations)}
 }

@@ -45,6 +45,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
@@ -151,7 +152,7 @@ type budget struct {
 	Options
 	owners  owner.Finder
 	kept    *keeper
-	outputs call.Outputs
+	outputs ask.Outputs
 	taken   atomic.Bool       // a page of the list has a tool with the name ReadMore
 	warned  table.Names[bool] // tools that had their warning
 }

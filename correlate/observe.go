@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
@@ -112,9 +113,9 @@ func (r *recorder) tool(c *call.Call, answered bool) string {
 	if r.knows(name, answered) {
 		return name
 	}
-	if c.MayLook() {
-		for tool, err := range c.Tools() {
-			if _, one := safe.As[*call.OneHandlerError](err); err == nil || one { // the SDK found the one handler by this name
+	if c.Server().MayLook() {
+		for tool, err := range c.Server().Tools() {
+			if _, one := safe.As[*ask.OneHandlerError](err); err == nil || one { // the SDK found the one handler by this name
 				r.knows(cmp.Or(tool, &mcp.Tool{Name: name}).Name, true)
 			}
 		}

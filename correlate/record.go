@@ -141,7 +141,7 @@ func (r *recorder) arguments(attrs []slog.Attr, c *call.Call) []slog.Attr {
 	if values && c.Method() == call.MethodCallTool {
 		var tool *mcp.Tool
 		if r.tool(c, false) != call.Other { // the server is not asked again and again for a name that a caller invents
-			tool, _ = c.Tool(nil)
+			tool, _ = c.Server().Tool(nil)
 		}
 		schema = r.schemas.Of(tool)
 		values = !schema.Unsure

@@ -31,7 +31,7 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *failure.Failur
 		if v.Names != nil {
 			return [][]string{v.Names(ctx, c.Method())}
 		}
-		return c.Names()
+		return c.Server().Names()
 	})...)
 	message := wire.Message
 	if runes := []rune(name); len(name) > maxShownName && len(runes) > maxShownName {

@@ -262,7 +262,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) answer {
 	schema := func() *explain.Schema {
-		s, err := v.schemaOf(callOf(ctx, c, req).ToolNow(next))
+		s, err := v.schemaOf(callOf(ctx, c, req).Server().ToolNow(next))
 		if err != nil || s == nil { // nobody knows what the tool takes
 			return anyObject()
 		}
@@ -278,7 +278,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		// A schema of a moment ago that refuses the arguments, too, has the same to say, but within a second of a
 		// change. One that takes them is asked for anew.
 		var report *explain.Report
-		if tool, ok := callOf(ctx, c, req).Remembered(next); ok {
+		if tool, ok := callOf(ctx, c, req).Server().Remembered(next); ok {
 			if s, err := v.schemaOf(tool, nil); err == nil {
 				report = explained(func() *explain.Schema { return s }, args)
 			}
@@ -325,7 +325,7 @@ func (v *validator) answered(c *call.Call, report *explain.Report, tool string, 
 // aroundServer reports whether the Call was opened around a server. Its request is then what the caller
 // sent, unless a middleware outside of the chain has changed it.
 func aroundServer(c *call.Call) bool {
-	for _, err := range c.Tools() { // a single handler has none
+	for _, err := range c.Server().Tools() { // a single handler has none
 		return err == nil
 	}
 	return false

@@ -166,14 +166,14 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 }
 
 // Safety says what a repetition of this call can do. For a tool it reads the annotations in the
-// server's own list, see [Call.Tool]: if a tool was replaced by one that writes, the old
+// server's own list, see [ask.Server.Tool]: if a tool was replaced by one that writes, the old
 // annotations count for a second at most. next is the handler that the middleware of this call
 // calls.
 func (c *Call) Safety(next Handler) failure.Safety {
 	if c.method != MethodCallTool {
 		return methods[c.method].safety // Unsaid for methods of the program's own
 	}
-	tool, err := c.Tool(next)
+	tool, err := c.Server().Tool(next)
 	if err != nil {
 		return failure.Unsaid
 	}

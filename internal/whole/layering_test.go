@@ -169,7 +169,7 @@ func floorOf(path string) int {
 		return 5
 	case name == "internal/call":
 		return 4
-	case name == "internal/failure", name == "internal/sink":
+	case slices.Contains([]string{"internal/failure", "internal/sink", "internal/ask"}, name):
 		return 3
 	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak"}, name):
 		return 2

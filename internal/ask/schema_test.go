@@ -1,9 +1,8 @@
-package call
+package ask
 
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,19 +28,4 @@ func TestOutputsAreReadOnce(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { runtime.GC(); return k.Len() <= 1 }, 10*time.Second, time.Millisecond, "tools that are gone leave nothing")
 	runtime.KeepAlive(tool)
-}
-
-// TestTheNameOfAClient is read where it stands: the SDK decodes all that is said of the client.
-func TestTheNameOfAClient(t *testing.T) {
-	named := func(info any) mcp.Request {
-		return &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: mcp.Meta{mcp.MetaKeyClientInfo: info}}}
-	}
-	req := named(map[string]any{"name": "agent", "version": "1", "icons": []any{map[string]any{"src": strings.Repeat("x", 1<<10)}}})
-	require.Equal(t, "agent", clientName(req))
-	require.Zero(t, testing.AllocsPerRun(10, func() { clientName(req) }))
-	require.Equal(t, "agent", clientName(named(&mcp.Implementation{Name: "agent"})))
-	require.Empty(t, clientName(named(map[string]any{"name": 7})))
-	require.Empty(t, clientName(named(7)))
-	require.Empty(t, clientName(&mcp.CallToolRequest{}))
-	require.Empty(t, clientName(nil))
 }
