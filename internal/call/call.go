@@ -200,7 +200,7 @@ func (o *opener) open(call *Call) (mcp.Result, error) {
 // sameSession reports whether two requests may belong to one call. A request without a session
 // was made by hand and belongs to any call.
 func sameSession(a, b mcp.Request) bool {
-	if a == b || nilRequest(a) || nilRequest(b) {
+	if a == b || safe.Nil(a) || safe.Nil(b) {
 		return true
 	}
 	sa, sb := a.GetSession(), b.GetSession()
@@ -228,7 +228,7 @@ var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
 
 // isCustom reports whether a request has parameters that are not the SDK's.
 func isCustom(req mcp.Request) bool {
-	if nilRequest(req) {
+	if safe.Nil(req) {
 		return false
 	}
 	params := reflect.TypeOf(req.GetParams())

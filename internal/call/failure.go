@@ -30,36 +30,30 @@ func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
 			err = original
 		}
 	}
-	if f := c.carried(tool, err); f != nil {
+	f, made := c.carried(tool, err)
+	if made {
 		return f
 	}
-	f := c.blank()
 	of := c.circumstances()
 	f.Make(tool, err, &of) // without the lock, because an error may ask for the ID
 	return c.carry(f)
 }
 
-// carried returns the Failure that the Call keeps, if it was made of res and err.
-func (c *Call) carried(tool *mcp.CallToolResult, err error) *failure.Failure {
+// carried returns the Failure that the Call keeps, if it was made of res and err. Otherwise it
+// returns an empty one: the first one is part of the Call itself.
+func (c *Call) carried(tool *mcp.CallToolResult, err error) (f *failure.Failure, made bool) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	for _, f := range [...]*failure.Failure{cold.answered, cold.carried} {
 		if f.Is(tool, err) {
-			return f
+			return f, true
 		}
 	}
-	return nil
-}
-
-// blank returns an empty Failure: the first one is part of the Call itself.
-func (c *Call) blank() *failure.Failure {
-	cold := c.lock()
-	defer c.mu.Unlock()
 	if cold.taken {
-		return &failure.Failure{}
+		return &failure.Failure{}, false
 	}
 	cold.taken = true
-	return &cold.first
+	return &cold.first, false
 }
 
 // carry makes the Call keep f, and returns it. If another goroutine has made a Failure of the same

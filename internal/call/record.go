@@ -83,8 +83,12 @@ func (c *Call) Duration() time.Duration {
 func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	defer func() {
 		if p := recover(); p != nil { // a failing log must not fail the call
+			var err error
+			if f != nil {
+				err = f.Err()
+			}
 			sink.Report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
-				slog.String("error", clip(errorOf(f))))
+				slog.String("error", clip(safe.Error(err))))
 		}
 	}()
 	if c.quiet || f != nil && !f.Record() {
@@ -137,7 +141,7 @@ func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 // identity adds the caller: the client, the authenticated user, and the beginning of a hash of the
 // session's ID. The ID itself would let a reader of the log take over the session.
 func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
-	if nilRequest(req) {
+	if safe.Nil(req) {
 		return attrs
 	}
 	if name := clientName(req); name != "" {
@@ -186,16 +190,7 @@ func errorText(f *failure.Failure) string {
 	if v := f.View(); v.Origin == classify.Explained && v.Refused && len(v.Fault.Data().Violations) > 0 {
 		return `validating "arguments"`
 	}
-	return errorOf(f)
-}
-
-// errorOf returns the text of the error of a failure.
-func errorOf(f *failure.Failure) string {
-	var err error
-	if f != nil {
-		err = f.Err()
-	}
-	return safe.Error(err)
+	return safe.Error(f.Err())
 }
 
 func logAttrs(f *failure.Failure, attrs []slog.Attr) []slog.Attr {

@@ -212,13 +212,13 @@ func NeedsInput(res mcp.Result) bool {
 // clientName returns the name of the client. Since 2026-07-28 it stands in every request. It is
 // read without the SDK, which would decode everything about the client each time.
 func clientName(req mcp.Request) string {
-	if !nilRequest(req) && !safe.Nil(req.GetParams()) {
+	if !safe.Nil(req) && !safe.Nil(req.GetParams()) {
 		if info, ok := req.GetParams().GetMeta()[mcp.MetaKeyClientInfo].(map[string]any); ok {
 			name, _ := info["name"].(string)
 			return name
 		}
 	}
-	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok && !nilRequest(req) {
+	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok && !safe.Nil(req) {
 		if info := r.ClientInfo(); info != nil {
 			return info.Name
 		}
@@ -228,7 +228,7 @@ func clientName(req mcp.Request) string {
 
 // User returns the authenticated user, "" for none.
 func User(req mcp.Request) string {
-	if nilRequest(req) {
+	if safe.Nil(req) {
 		return ""
 	}
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
@@ -245,6 +245,3 @@ func SessionID(req mcp.Request) string {
 	}
 	return ""
 }
-
-// nilRequest reports whether req is nil or holds a nil pointer.
-func nilRequest(req mcp.Request) bool { return safe.Nil(req) }

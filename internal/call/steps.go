@@ -21,6 +21,9 @@ import (
 // program's mistake, so it is recorded once for each tool and step. If the server cannot be asked,
 // as around a single handler, every step stays unchanged.
 func (c *Call) executable(e *fault.Error) *fault.Error {
+	if faults.Steps(e) == 0 {
+		return e
+	}
 	steps := e.Data().RecoverySteps
 	tools := map[string]*mcp.Tool{}
 	for i := range steps {
