@@ -233,7 +233,7 @@ func (c *Call) ReferAtEnd() {
 
 // logEnd writes the record of how the call ends, if it is due now.
 func (c *Call) logEnd(res mcp.Result, f *failure.Failure) {
-	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || f != nil && f.Hides() {
+	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || f != nil && f.Hides() && !f.Recorded() {
 		c.Log(res, f, 0)
 	}
 }
