@@ -58,9 +58,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/optional"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -112,14 +114,14 @@ func New(opts *Options) mcp.Middleware {
 	case o.Arguments == Hashed && o.Log.key == nil:
 		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
 	}
-	a := &auditor{Options: o, owners: call.Owners{Func: o.Owner}}
+	a := &auditor{Options: o, owners: owner.Finder{Func: o.Owner}}
 	return call.Wrap(a.run)
 }
 
 type auditor struct {
 	Options
 
-	owners  call.Owners
+	owners  owner.Finder
 	schemas secrets.Schemas
 	failing atomic.Bool // the Logger has the record that records cannot be kept
 }
@@ -201,9 +203,9 @@ func (a *auditor) about(c *call.Call, next mcp.MethodHandler) target {
 	default:
 		return target{safety: c.Safety(next)}
 	}
-	tool, err := c.Tool(next)
+	tool, err := c.Server().Tool(next)
 	if err != nil {
-		return target{unlisted: errors.Is(err, call.ErrNotListed), safety: failure.Writes}
+		return target{unlisted: errors.Is(err, ask.ErrNotListed), safety: failure.Writes}
 	}
 	return target{tool: tool, safety: failure.SafetyOf(tool.Annotations)}
 }

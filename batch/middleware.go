@@ -188,7 +188,7 @@ func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next m
 // lookUp returns the definition of a tool, as the middlewares and the server inside list it for the
 // caller of req.
 func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req mcp.Request, tool string) (*mcp.Tool, error) {
-	return c.Below(ctx, "list", itemRequest(req, tool, nil)).ToolNow(next)
+	return c.Below(ctx, "list", itemRequest(req, tool, nil)).Server().ToolNow(next)
 }
 
 // refused reports whether there is a reason not to offer a list form, and says it in the

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/wire"
@@ -28,7 +29,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	switch {
 	case err == nil:
 		err = f.sibling(tool).err
-	case errors.Is(err, call.ErrNotListed):
+	case errors.Is(err, ask.ErrNotListed):
 		err = errNoTool
 	default:
 		err = nil
@@ -69,7 +70,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 func itemRequest(req mcp.Request, tool string, args json.RawMessage) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Extra: req.GetExtra(), Params: &mcp.CallToolParamsRaw{
-		Meta: call.ProtocolMeta(req, "traceparent", "tracestate", "baggage"), Name: tool, Arguments: args,
+		Meta: ask.ProtocolMeta(req, "traceparent", "tracestate", "baggage"), Name: tool, Arguments: args,
 	}}
 }
 

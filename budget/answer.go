@@ -59,7 +59,7 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 	valid := func([]byte) bool { return true }
 	value, at := x.value()
 	if value != nil && at < 0 {
-		allows := c.Output(&x.outputs, next)
+		allows := c.Server().Output(&x.outputs, next)
 		if allows == nil {
 			return nil
 		}
@@ -270,7 +270,7 @@ func (b *budget) howToGet(cursor string) string {
 func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	retry := fault.Retry{Effect: fault.EffectCommitted, Reason: "The call has been carried out; only its answer is too large."}
 	suggestion := "Ask for less at a time, if the tool allows it."
-	if tool, err := c.Tool(next); err == nil {
+	if tool, err := c.Server().Tool(next); err == nil {
 		if names := smaller(tool.InputSchema); len(names) > 0 {
 			suggestion = "Ask for less with the " + argument(names) + "."
 		}

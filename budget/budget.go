@@ -45,8 +45,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/optional"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -137,7 +139,7 @@ func New(opts *Options) mcp.Middleware {
 		panic(fmt.Sprintf("budget.New: Options.Size is %d; give %d tokens or more", o.Size, minSize))
 	}
 	b := &budget{
-		Options: o, owners: call.Owners{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
+		Options: o, owners: owner.Finder{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
 		kept: newKeeper(o.MaxKept, o.OwnerBytes, o.Stats),
 	}
 	return call.Wrap(b.run)
@@ -148,9 +150,9 @@ const minSize = 300
 
 type budget struct {
 	Options
-	owners  call.Owners
+	owners  owner.Finder
 	kept    *keeper
-	outputs call.Outputs
+	outputs ask.Outputs
 	taken   atomic.Bool       // a page of the list has a tool with the name ReadMore
 	warned  table.Names[bool] // tools that had their warning
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
@@ -223,7 +224,7 @@ func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRe
 	res, err := b.read(ctx, c, req)
 	if err != nil {
 		// What is wrapped is not a server, or it is a server that has a tool of this name.
-		if _, missing := c.Tool(next); !errors.Is(missing, call.ErrNotListed) {
+		if _, missing := c.Server().Tool(next); !errors.Is(missing, ask.ErrNotListed) {
 			return next(ctx, c.Method(), req)
 		}
 	}
@@ -233,7 +234,7 @@ func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRe
 // offers reports whether the caller can call the tool: the middleware stands around a
 // server that has no such tool itself, and nothing hides the tool.
 func (b *budget) offers(c *call.Call) bool {
-	for tool, err := range c.Tools() {
+	for tool, err := range c.Server().Tools() {
 		if err != nil {
 			return false
 		}

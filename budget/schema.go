@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
@@ -27,7 +28,7 @@ var parts = regexp.MustCompile(`[A-Z]?[^A-Z_.-]+`)
 // smaller returns the arguments of an input schema that make an answer smaller, six at
 // most.
 func smaller(schema any) (names []string) {
-	s := call.JSONSchema(schema)
+	s := ask.JSONSchema(schema)
 	if s == nil {
 		return nil
 	}

@@ -8,10 +8,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // An Outcome says in one word how a call ended. It is one of these:
@@ -100,7 +102,7 @@ func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *fa
 	if c.Method() == call.MethodCallTool {
 		e.Tool = r.tool(c, f == nil)
 	}
-	call.Apart("a call was not observed", func() { r.options.Observe(c, e) })
+	sink.Apart("a call was not observed", func() { r.options.Observe(c, e) })
 }
 
 // tool returns the name of the tool that is called, as a label. After a success the name
@@ -111,9 +113,9 @@ func (r *recorder) tool(c *call.Call, answered bool) string {
 	if r.knows(name, answered) {
 		return name
 	}
-	if c.MayLook() {
-		for tool, err := range c.Tools() {
-			if _, one := safe.As[*call.OneHandlerError](err); err == nil || one { // the SDK found the one handler by this name
+	if c.Server().MayLook() {
+		for tool, err := range c.Server().Tools() {
+			if _, one := safe.As[*ask.OneHandlerError](err); err == nil || one { // the SDK found the one handler by this name
 				r.knows(cmp.Or(tool, &mcp.Tool{Name: name}).Name, true)
 			}
 		}

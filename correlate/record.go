@@ -15,6 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -39,7 +40,7 @@ func idFrom(c *call.Call, otherwise string, source Source) string {
 		return ""
 	}
 	var id string // here, because it costs an allocation
-	if !call.Apart(otherwise, func() { id = source(c.Context, c.Request()) }) || !validID(id) {
+	if !sink.Apart(otherwise, func() { id = source(c.Context, c.Request()) }) || !validID(id) {
 		return ""
 	}
 	return id
@@ -49,7 +50,7 @@ func idFrom(c *call.Call, otherwise string, source Source) string {
 func (r *recorder) Level(outcome string, took time.Duration, level slog.Level) slog.Level {
 	if own := r.options.Level; own != nil {
 		var given slog.Level // here, because it costs an allocation
-		if call.Apart("a record has its default level", func() { given = own(Outcome(outcome)) }) {
+		if sink.Apart("a record has its default level", func() { given = own(Outcome(outcome)) }) {
 			level = given
 		}
 	}
@@ -73,7 +74,7 @@ func (r *recorder) Attrs(c *call.Call, took time.Duration) (attrs []slog.Attr) {
 	if r.options.Attrs != nil {
 		var own []slog.Attr
 		left := maxAttrs
-		if call.Apart("a record has no attributes of the program's own", func() { own = bounded(r.options.Attrs(c, c.Request()), &left) }) {
+		if sink.Apart("a record has no attributes of the program's own", func() { own = bounded(r.options.Attrs(c, c.Request()), &left) }) {
 			attrs = append(attrs, own...)
 		}
 	}
@@ -140,7 +141,7 @@ func (r *recorder) arguments(attrs []slog.Attr, c *call.Call) []slog.Attr {
 	if values && c.Method() == call.MethodCallTool {
 		var tool *mcp.Tool
 		if r.tool(c, false) != call.Other { // the server is not asked again and again for a name that a caller invents
-			tool, _ = c.Tool(nil)
+			tool, _ = c.Server().Tool(nil)
 		}
 		schema = r.schemas.Of(tool)
 		values = !schema.Unsure

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // Guard returns a slog.Handler that passes records on to next and returns in time whatever
@@ -22,7 +23,7 @@ func Guard(next slog.Handler) slog.Handler {
 	if next == nil {
 		panic("correlate.Guard: next is nil; give the handler that writes the records")
 	}
-	return call.Guard(next)
+	return sink.Guard(next)
 }
 
 // maxSampled is how many kinds of failures [Sample] keeps apart at the same time.

@@ -65,6 +65,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/optional"
+	"github.com/mcpchain/mcpchain/internal/owner"
 )
 
 // Options configure [New]. The zero value is the recommended default. In each field that
@@ -138,7 +139,7 @@ type limiter struct {
 	methods  map[string]time.Duration // only those that have a limit
 	handlers counter
 	looking  chan struct{} // bounds the lookups that may be stuck themselves
-	owners   call.Owners
+	owners   owner.Finder
 	settings *call.Settings
 }
 

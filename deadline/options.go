@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/owner"
 )
 
 // The defaults of [Options].
@@ -50,7 +51,7 @@ func newLimiter(o Options) *limiter {
 	o.Tools = maps.Clone(o.Tools)
 	l := &limiter{
 		Options: o, methods: map[string]time.Duration{}, looking: make(chan struct{}, maxLookups),
-		owners:   call.Owners{Func: o.Owner, Option: "deadline.Options.Owner", Logger: o.Logger},
+		owners:   owner.Finder{Func: o.Owner, Option: "deadline.Options.Owner", Logger: o.Logger},
 		handlers: counter{bounds: [...]int{stuck, stuck * 5 / 2, stuck * 10}, by: map[slot]count{}},
 		settings: &call.Settings{Logger: o.Logger},
 	}

@@ -224,7 +224,8 @@ func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 	return e.WithSteps(Step{Action: action, Tool: tool, Parameters: parameters})
 }
 
-// WithSteps returns a copy with more recovery steps. Their numbers continue those of the existing
+// WithSteps returns a copy with more recovery steps, for those that [Error.Step] cannot say: with
+// choices, a description, or parameters for the caller to fill in. Their numbers continue those of the existing
 // steps; the Number of the given steps is ignored. WithSteps drops the general suggestion of the
 // kind.
 func (e *Error) WithSteps(steps ...Step) *Error {

@@ -12,6 +12,12 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 	inner.StepsText = func(steps any) string {
 		return listed(steps.([]Step)) //nolint:forcetypeassert // of internal/faults
 	}
+	inner.Steps = func(e error) int {
+		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
+			return len(f.data.RecoverySteps)
+		}
+		return 0
+	}
 	inner.WithReference = func(e error, id string) error {
 		return e.(*Error).withReference(id) //nolint:forcetypeassert // of internal/faults
 	}

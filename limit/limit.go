@@ -55,6 +55,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/optional"
+	"github.com/mcpchain/mcpchain/internal/owner"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -241,10 +243,10 @@ func newLimiter(o Options) *limiter {
 		}
 	}
 	l := &limiter{
-		Options: o, owners: call.Owners{Func: o.Owner, Option: "limit.Options.Owner", Logger: o.Logger},
+		Options: o, owners: owner.Finder{Func: o.Owner, Option: "limit.Options.Owner", Logger: o.Logger},
 		methods: map[string]uint8{}, tools: map[string]uint8{}, rules: make([]rule, len(o.Limits)),
 		seed: maphash.MakeSeed(), epoch: time.Now(), held: map[*call.Call]hold{},
-		remote: call.NewRemote("the shared store of package limit", o.Logger),
+		remote: stored.NewRemote("the shared store of package limit", o.Logger),
 	}
 	l.table = table{most: o.MaxBuckets, count: &o.Stats.Buckets, buckets: map[uint64]*bucket{}, named: map[uint64]int{}}
 	for i, limit := range o.Limits {

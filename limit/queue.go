@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/owner"
+	"github.com/mcpchain/mcpchain/internal/stored"
 )
 
 // A limiter is the middleware. One mutex guards all counts, so that a call takes tokens
@@ -20,7 +22,7 @@ import (
 type limiter struct {
 	Options
 
-	owners  call.Owners
+	owners  owner.Finder
 	methods map[string]uint8 // the limits for a method, a bit for each
 	tools   map[string]uint8 // the further limits for a tool
 	rules   []rule
@@ -28,8 +30,8 @@ type limiter struct {
 	places atomic.Int32 // how often the middleware stands in a chain
 	seed   maphash.Seed
 	epoch  time.Time
-	rated  uint8        // the limits of rates, a bit for each
-	remote *call.Remote // what guards the shared store
+	rated  uint8          // the limits of rates, a bit for each
+	remote *stored.Remote // what guards the shared store
 
 	mu     sync.Mutex
 	table  table

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -33,7 +33,7 @@ func (l *limiter) takeShared(a *candidate, owner string) (short shortage, ok boo
 		rules = append(rules, r)
 		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: a.cost, Burst: r.Burst, Interval: r.interval})
 	}
-	return call.AskRemote(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
+	return stored.Ask(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
 		wait, of, err := l.Shared.Take(ctx, want...)
 		if err != nil || wait <= 0 {
 			return shortage{}, err
@@ -52,5 +52,5 @@ func sharedKey(r *rule, a *candidate, owner string) string {
 	if r.Scope == PerOwner || r.Scope == ForAll {
 		method, tool = "", ""
 	}
-	return call.StoreName("limit:", r.Name, owner, method, tool)
+	return stored.Name("limit:", r.Name, owner, method, tool)
 }

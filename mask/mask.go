@@ -19,6 +19,9 @@
 //   - A panic, and a bug that the runtime found (a nil map, an index out of range), is an
 //     internal error to every reader.
 //
+// A middleware of the program's own stands inside of this one: what one outside fails with
+// is sent as it is. The check "outside" of mcpvet finds those.
+//
 // Results of successful calls are not touched. [Successes] is for those that may hold a
 // credential.
 package mask
@@ -37,6 +40,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -150,24 +154,18 @@ func New(opts *Options) mcp.Middleware {
 		call.Warn(context.Background(), o.Logger, "mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
 	settings.Rules = rules
-	return call.WrapLayer(&masker{settings: settings, reveal: o.Reveal}, nil)
+	return call.WrapLayer(&masker{settings: settings}, nil)
 }
 
 // masker is the middleware that [New] returns.
 type masker struct {
 	settings *call.Settings
-	reveal   bool
-
-	looked  atomic.Bool // whether anything stands outside, see WarnOfOutside
-	advised atomic.Bool // whether the log says how errors are shown
+	advised  atomic.Bool // whether the log says how errors are shown
 }
 
 // Call is what mask does with one call.
 func (m *masker) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	c.Establish(m.settings)
-	if !m.reveal && !m.looked.Load() && !m.looked.Swap(true) {
-		c.WarnOfOutside(ctx, c.Logger())
-	}
 	res, err := next(ctx, c.Method(), req)
 	if f := c.Failure(res, err); f != nil {
 		m.failed(ctx, c, req, res, f)
@@ -181,7 +179,7 @@ func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res 
 	if f.Hides() && !c.Recorded() {
 		c.Log(res, f, 0)
 	}
-	if !m.advised.Load() && !c.Quiet() && !c.Observing() && call.OverStdio(req) && f.Withheld() && !m.advised.Swap(true) {
+	if !m.advised.Load() && !c.Quiet() && !c.Observing() && owner.OverStdio(req) && f.Withheld() && !m.advised.Swap(true) {
 		call.Notice(ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
 			"if the one who calls it runs it, as over stdio, set mask.Options.Reader to mask.Operator")
 	}

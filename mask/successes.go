@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -45,7 +46,7 @@ func Successes(tools ...string) mcp.Middleware {
 	if i := slices.Index(tools, ""); i >= 0 {
 		panic(fmt.Sprintf("mask.Successes: tools[%d] is empty; give a name", i))
 	}
-	var schemas call.Outputs
+	var schemas ask.Outputs
 	mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
 		if err != nil || c.Quiet() || c.Reveals() || call.NeedsInput(res) || c.Failure(res, err) != nil {
@@ -60,14 +61,14 @@ func Successes(tools ...string) mcp.Middleware {
 }
 
 // scrubbed returns a result without credentials, or a fault if the tool's output schema does not allow that.
-func scrubbed(c *call.Call, res mcp.Result, next mcp.MethodHandler, schemas *call.Outputs) (mcp.Result, error) {
+func scrubbed(c *call.Call, res mcp.Result, next mcp.MethodHandler, schemas *ask.Outputs) (mcp.Result, error) {
 	clean, structured := call.Scrubbed(res)
 	tool, ok := clean.(*mcp.CallToolResult)
 	if !structured || !ok {
 		return clean, nil
 	}
 	raw, _ := tool.StructuredContent.(json.RawMessage)
-	if valid := c.Output(schemas, next); valid == nil || valid(raw) {
+	if valid := c.Server().Output(schemas, next); valid == nil || valid(raw) {
 		return clean, nil
 	}
 	retry := fault.Retry{Effect: fault.EffectCommitted, Reason: "The call has been carried out; only its answer is withheld."}

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
@@ -225,7 +225,7 @@ func fits(schema, value any) error {
 	if schema == nil {
 		return nil
 	}
-	read := call.JSONSchema(schema)
+	read := ask.JSONSchema(schema)
 	if read == nil {
 		return errors.New("its schema cannot be read")
 	}

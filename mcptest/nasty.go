@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/ask"
 )
 
 // nastyValues replace each argument in turn, as JSON.
@@ -34,7 +34,7 @@ const maxArguments = 16
 // [mcp.Tool.InputSchema] can be; nil means unknown. The same schema gives the same
 // arguments in the same order.
 func Nasty(schema any) []json.RawMessage {
-	read := cmp.Or(call.JSONSchema(schema), &jsonschema.Schema{})
+	read := cmp.Or(ask.JSONSchema(schema), &jsonschema.Schema{})
 	names := slices.Sorted(maps.Keys(read.Properties))
 	good := map[string]json.RawMessage{}
 	for _, name := range names {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
@@ -83,7 +84,7 @@ func placeholder(at string, v any) (where, text string) {
 
 // lenient returns a schema that does not require what the caller has to fill in.
 func lenient(schema any, missing []string) any {
-	read := call.JSONSchema(schema)
+	read := ask.JSONSchema(schema)
 	if read == nil || len(missing) == 0 {
 		return schema
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -90,7 +91,7 @@ func one[Q mcp.Request, R mcp.Result](function, method string, h func(context.Co
 	handler := Chain(mw...)(func(ctx context.Context, called string, req mcp.Request) (mcp.Result, error) {
 		r, ok := req.(Q)
 		if called != method || !ok { // a middleware called next with another method or request
-			return nil, &call.OneHandlerError{Method: method, Called: called}
+			return nil, &ask.OneHandlerError{Method: method, Called: called}
 		}
 		return untyped(h(ctx, r))
 	})

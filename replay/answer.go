@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -101,7 +102,7 @@ func checked(where string, v any) (string, error) {
 }
 
 // nameOf returns the name of a record.
-func nameOf(owner, tool, key string) string { return call.OwnedName("replay/", owner, tool, key) }
+func nameOf(owner, tool, key string) string { return stored.OwnedName("replay/", owner, tool, key) }
 
 // The errors that a caller gets. The handler was not run.
 var (
@@ -157,7 +158,7 @@ func (k *keeper) refusal(err error) error {
 
 // unavailable turns an error of the store into what the caller may know of it.
 func unavailable(err error) error {
-	return call.StoreFailed(err, "the store of idempotency keys", fault.EffectNone)
+	return stored.Failed(err, "the store of idempotency keys", fault.EffectNone)
 }
 
 // replayed returns the kept answer of the first call.

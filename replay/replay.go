@@ -57,6 +57,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/optional"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -172,7 +173,7 @@ func Key(ctx context.Context) string { return call.KeyOf(ctx) }
 type keeper struct {
 	Options
 
-	owners call.Owners
+	owners owner.Finder
 	recent cache
 	late   chan struct{} // bounds the goroutines that keep an answer later
 }
@@ -206,7 +207,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	}
 	return &keeper{
 		Options: o,
-		owners:  call.Owners{Func: o.Owner, Option: "replay.Options.Owner"},
+		owners:  owner.Finder{Func: o.Owner, Option: "replay.Options.Owner"},
 		late:    make(chan struct{}, maxLate),
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -24,7 +26,7 @@ import (
 type guide struct {
 	Options
 
-	owners   call.Owners
+	owners   owner.Finder
 	settings *call.Settings // nil without rules and witnesses
 	seen     *memory
 	shared   *shared // nil when this server counts for itself
@@ -163,7 +165,7 @@ func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next
 		if *what = g.locate(ctx, req); what.owner == "" {
 			return
 		}
-		what.shared = g.shared != nil && !call.OfConnection(what.owner)
+		what.shared = g.shared != nil && !owner.OfConnection(what.owner)
 	}
 	if !g.seen.refuses(what.owner) || g.Repeatable != nil && safe.Ask(g.Repeatable, call.Target(req)) || c.Safety(next) == failure.Reads {
 		return
@@ -226,7 +228,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	}
 	attempts := declared(req)
 	at.Counted = func(advice fault.Retry) failure.Counts {
-		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
+		n := failure.Counts{Limit: limit, Steps: faults.Steps(e) > 0}
 		if what.identified {
 			h := g.count(ctx, what, e, advice, limit-g.MaxAttempts)
 			attempts = max(attempts, h.failures)

@@ -852,7 +852,7 @@ func TestALookupOfOurs(t *testing.T) {
 	var failed, guided int
 	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
-			for _, err := range c.Tools() { // which comes here again, as a lookup
+			for _, err := range c.Server().Tools() { // which comes here again, as a lookup
 				require.Error(t, err)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/canonical"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/store"
@@ -94,7 +95,7 @@ func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity 
 		what.tool = what.place
 	}
 	what.group = g.seen.group(call.Target(req))
-	what.shared = g.shared != nil && !call.OfConnection(what.owner) // a connection stays with its server
+	what.shared = g.shared != nil && !owner.OfConnection(what.owner) // a connection stays with its server
 	return what
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -119,7 +120,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 		Options: Options{
 			MaxAttempts: 3, InitialInterval: time.Second, RefuseAfter: 6,
 		},
-		owners: call.Owners{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
+		owners: owner.Finder{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
 		seen:   newMemory(32),
 	}
 	handler := call.Wrap(g.Call)(func(context.Context, string, mcp.Request) (mcp.Result, error) {

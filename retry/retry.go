@@ -71,6 +71,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -166,7 +167,7 @@ func New(opts *Options) mcp.Middleware {
 	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
 	o.RefuseAfter = min(cmp.Or(o.RefuseAfter, max(6, o.MaxAttempts+3)), 1_000_000_000)
 	o.Rules = rulesOf(of, o.Rules)
-	g := &guide{Options: o, owners: call.Owners{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
+	g := &guide{Options: o, owners: owner.Finder{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
 	if len(o.Rules) > 0 || o.Witnessed != nil {
 		g.settings = &call.Settings{Hints: o.Rules, Witnessed: o.Witnessed}
 	}

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -15,11 +15,11 @@ import (
 // that one read is enough for a call.
 type shared struct {
 	store  store.Store
-	remote *call.Remote // what guards the store
+	remote *stored.Remote // what guards the store
 }
 
 func newShared(s store.Store) *shared {
-	return &shared{s, call.NewRemote("the store of failed calls", nil)}
+	return &shared{s, stored.NewRemote("the store of failed calls", nil)}
 }
 
 const (
@@ -40,11 +40,11 @@ var perOwner = store.Bound{Bytes: 1 << 20}
 // for a change: the write fails if the store holds another one now. If f changes nothing, the store
 // is read.
 func (s *shared) update(ctx context.Context, what *identity, f func(k *tally) (changed bool)) bool {
-	key := call.OwnedName(formatting, what.owner, what.place)
+	key := stored.OwnedName(formatting, what.owner, what.place)
 	for tries := 0; tries < swapTries; {
 		old := what.last
 		if what.last = nil; old == nil {
-			item, ok := call.AskRemote(ctx, s.remote, func(ctx context.Context) (store.Item, error) { return s.store.Get(ctx, key) })
+			item, ok := stored.Ask(ctx, s.remote, func(ctx context.Context) (store.Item, error) { return s.store.Get(ctx, key) })
 			if !ok {
 				return false
 			}
@@ -123,7 +123,7 @@ func (s *shared) write(ctx context.Context, key string, k *tally, old store.Vers
 		return written{}
 	}
 	empty, lasts := len(k.Counts) == 0, last-k.now
-	became, answered := call.AskRemote(ctx, s.remote, func(ctx context.Context) (written, error) {
+	became, answered := stored.Ask(ctx, s.remote, func(ctx context.Context) (written, error) {
 		if empty {
 			ok, err := s.store.Delete(ctx, key, old)
 			return written{ok: ok}, err

@@ -22,6 +22,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/owner"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -29,7 +31,7 @@ import (
 type keeper struct {
 	Options
 
-	owners call.Owners
+	owners owner.Finder
 }
 
 func newKeeper(who string, opts *Options) *keeper {
@@ -51,7 +53,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	if o.Codec == nil {
 		o.Codec = jsonCodec{}
 	}
-	return &keeper{Options: o, owners: call.Owners{Func: o.Owner}}
+	return &keeper{Options: o, owners: owner.Finder{Func: o.Owner}}
 }
 
 // A session is what the functions of this package need to know of one call.
@@ -88,8 +90,8 @@ type place struct {
 
 // place returns where the value of the call is kept.
 func (s *session) place(ctx context.Context) (place, error) {
-	owner := s.owners.Of(ctx, s.req)
-	if owner == "" {
+	whose := s.owners.Of(ctx, s.req)
+	if whose == "" {
 		return place{}, errNoOwner
 	}
 	handle, given, err := s.given()
@@ -97,13 +99,13 @@ func (s *session) place(ctx context.Context) (place, error) {
 	case err != nil:
 		return place{}, err
 	case given:
-		return placeOf(owner, Handle(handle)), nil
+		return placeOf(whose, Handle(handle)), nil
 	}
 	if id := call.SessionID(s.req); id != "" {
-		return place{name: nameOf(owner, "session", id)}, nil
+		return place{name: nameOf(whose, "session", id)}, nil
 	}
-	if connection := call.Connection(s.req); connection != "" {
-		return place{name: nameOf(owner, "connection", connection)}, nil
+	if connection := owner.Connection(s.req); connection != "" {
+		return place{name: nameOf(whose, "connection", connection)}, nil
 	}
 	return place{}, s.begin(fault.Violations(fault.Violation{Field: s.Argument, Rule: "required", Expected: "the handle of a conversation"}))
 }
@@ -127,11 +129,11 @@ func (s *session) given() (handle string, given bool, err error) {
 // cannot be read from the store.
 func placeOf(owner string, handle Handle) place {
 	number := string(handle[strings.LastIndexByte(string(handle), '-')+1:])
-	return place{name: nameOf(owner, "place", number), mark: call.StoreName("state/", "handle", owner, string(handle))}
+	return place{name: nameOf(owner, "place", number), mark: stored.Name("state/", "handle", owner, string(handle))}
 }
 
 func nameOf(owner string, parts ...string) string {
-	return call.OwnedName("state/", owner, parts...)
+	return stored.OwnedName("state/", owner, parts...)
 }
 
 // within returns a context under which the store bounds the bytes of an owner.
@@ -454,5 +456,5 @@ func (k *keeper) refusal(err error, why purpose) error {
 
 // unavailable turns an error of the store into what the caller may know of it.
 func unavailable(err error, effect fault.Effect) error {
-	return call.StoreFailed(err, "the store of conversations", effect)
+	return stored.Failed(err, "the store of conversations", effect)
 }

@@ -115,7 +115,7 @@ func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, nex
 		byTool(c, next, func(tool *mcp.Tool, _ error) bool { return refuses(v.arguments.Of(tool).Asks) })
 		return
 	}
-	prompt, err := c.Prompt(next)
+	prompt, err := c.Server().Prompt(next)
 	if err != nil {
 		refuses((&secrets.Schema{Unsure: true}).Asks)
 		return

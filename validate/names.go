@@ -28,14 +28,10 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *failure.Failur
 	}
 	name := call.Target(c.Request())
 	matches := near.Matches(name, guarded(func() [][]string {
-		switch { // what the caller may know, nothing when that is not sure
-		case v.Names != nil:
+		if v.Names != nil {
 			return [][]string{v.Names(ctx, c.Method())}
-		case c.Outermost():
-			return c.Names()
-		default:
-			return nil
 		}
+		return c.Server().Names()
 	})...)
 	message := wire.Message
 	if runes := []rune(name); len(name) > maxShownName && len(runes) > maxShownName {

@@ -109,8 +109,8 @@ func forgetful(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// TestSuggestions proves that names are suggested, and that no hidden name ever is,
-// wherever a filter stands.
+// TestSuggestions proves that names are suggested, and that no name is that a filter inside of the outermost
+// middleware of ours hides, whatever else stands outside or between.
 func TestSuggestions(t *testing.T) {
 	quiet := &mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}
 	hook := validate.New(&validate.Options{Names: func(_ context.Context, method string) []string {
@@ -125,23 +125,21 @@ func TestSuggestions(t *testing.T) {
 		chain     []mcp.Middleware
 		suggested bool
 	}{
-		"filter inside":                    {[]mcp.Middleware{validate.New(nil), filter}, true},
-		"filter inside the opener":         {[]mcp.Middleware{middleware.Render(nil), filter, validate.New(nil)}, true},
-		"filter in Standard":               {[]mcp.Middleware{standard(quiet, filter)}, true},
-		"filter deep in Standard":          {[]mcp.Middleware{standard(quiet, through, filter)}, true},
-		"filter inside of Standard":        {[]mcp.Middleware{standard(quiet), filter}, true},
-		"for some methods":                 {[]mcp.Middleware{middleware.ForMethods(standard(quiet, filter), "tools/call", "prompts/get", "resources/read")}, true},
-		"filter outside":                   {[]mcp.Middleware{filter, validate.New(nil)}, false},
-		"filter outside of Standard":       {[]mcp.Middleware{filter, standard(quiet)}, false},
-		"filter outside, selected":         {[]mcp.Middleware{middleware.When(filter, func(string, mcp.Request) bool { return true }), standard(quiet)}, false},
-		"filter outside and inside":        {[]mcp.Middleware{filter, validate.New(nil), filter}, false},
-		"any middleware outside":           {[]mcp.Middleware{through, standard(quiet, filter)}, false},
-		"filter between two calls":         {[]mcp.Middleware{middleware.Render(nil), forgetful, filter, validate.New(nil)}, false},
-		"filter between, forgetful inside": {[]mcp.Middleware{middleware.Render(nil), filter, forgetful, validate.New(nil)}, false},
-		"goroutine between":                {[]mcp.Middleware{middleware.Render(nil), elsewhere, filter, validate.New(nil)}, false},
-		"goroutine outside":                {[]mcp.Middleware{elsewhere, filter, validate.New(nil)}, false},
-		"hidden":                           {[]mcp.Middleware{validate.New(&validate.Options{Names: func(context.Context, string) []string { return nil }}), filter}, false},
-		"names of the program's own":       {[]mcp.Middleware{filter, hook}, true},
+		"filter inside":                  {[]mcp.Middleware{validate.New(nil), filter}, true},
+		"filter inside the opener":       {[]mcp.Middleware{middleware.Render(nil), filter, validate.New(nil)}, true},
+		"filter in Standard":             {[]mcp.Middleware{standard(quiet, filter)}, true},
+		"filter deep in Standard":        {[]mcp.Middleware{standard(quiet, through, filter)}, true},
+		"filter inside of Standard":      {[]mcp.Middleware{standard(quiet), filter}, true},
+		"for some methods":               {[]mcp.Middleware{middleware.ForMethods(standard(quiet, filter), "tools/call", "prompts/get", "resources/read")}, true},
+		"filter outside and inside":      {[]mcp.Middleware{filter, validate.New(nil), filter}, true},
+		"any middleware outside":         {[]mcp.Middleware{through, standard(quiet, filter)}, true},
+		"goroutine outside":              {[]mcp.Middleware{elsewhere, standard(quiet, filter)}, true},
+		"goroutine between":              {[]mcp.Middleware{middleware.Render(nil), elsewhere, filter, validate.New(nil)}, true},
+		"forgetful between":              {[]mcp.Middleware{middleware.Render(nil), forgetful, validate.New(nil), filter}, true},
+		"forgetful outside":              {[]mcp.Middleware{forgetful, standard(quiet, filter)}, true},
+		"hidden":                         {[]mcp.Middleware{validate.New(&validate.Options{Names: func(context.Context, string) []string { return nil }}), filter}, false},
+		"names of the program's own":     {[]mcp.Middleware{filter, hook}, true},
+		"filter outside, nothing to say": {[]mcp.Middleware{filter, validate.New(&validate.Options{Names: func(context.Context, string) []string { return nil }})}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eras(t, func(t *testing.T, era harness.Era) {
@@ -167,6 +165,27 @@ func TestSuggestions(t *testing.T) {
 				require.NotContains(t, s.Sent(), harness.Canary)
 			})
 		})
+	}
+}
+
+// TestAFilterOutsideDoesNotApply: what stands outside is unknown to the chain. That is why the documentation wants
+// filters inside.
+func TestAFilterOutsideDoesNotApply(t *testing.T) {
+	misspelled := strings.TrimSuffix("list_orders_"+harness.Canary, "x") + "y"
+	for name, c := range map[string]struct {
+		chain  []mcp.Middleware
+		hidden bool // the name stays hidden
+	}{
+		"inside":                      {[]mcp.Middleware{validate.New(nil), filter}, true},
+		"outside":                     {[]mcp.Middleware{filter, validate.New(nil)}, false},
+		"outside, Names":              {[]mcp.Middleware{filter, validate.New(&validate.Options{Names: func(context.Context, string) []string { return nil }})}, true},
+		"between":                     {[]mcp.Middleware{middleware.Render(nil), filter, validate.New(nil)}, true},
+		"between, and lost behind it": {[]mcp.Middleware{middleware.Render(nil), filter, forgetful, validate.New(nil)}, false},
+	} {
+		s := serve(t, harness.Current, offers, c.chain...)
+		_, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: misspelled})
+		require.Error(t, err, name)
+		require.Equal(t, !c.hidden, strings.Contains(err.Error(), "Did you mean 'list_orders_"+harness.Canary+"'"), "%s: %v", name, err)
 	}
 }
 

@@ -142,7 +142,6 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 		args string
 	}{
 		"inside":        {logins, []mcp.Middleware{mcpchain.Standard(quiet, vault)}, sent},
-		"outside":       {logins, []mcp.Middleware{vault, chain}, sent},
 		"Tool":          {wrapped(), []mcp.Middleware{vault}, sent},
 		"Tool in one":   {wrapped(validate.New(nil)), []mcp.Middleware{vault}, sent},
 		"Tool in chain": {wrapped(chain), []mcp.Middleware{vault}, sent},

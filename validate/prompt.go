@@ -14,7 +14,7 @@ import (
 // are explained with the schema that a tool with such arguments would have.
 func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
 	return guarded(func() *fault.Error {
-		prompt, err := callOf(ctx, c, req).Prompt(next)
+		prompt, err := callOf(ctx, c, req).Server().Prompt(next)
 		if err != nil || len(prompt.Arguments) == 0 {
 			return nil //nolint:nilerr // nothing to check against: the handler answers
 		}

@@ -112,8 +112,8 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 // byTool runs refuses with what the tool of a call is. Nobody is refused by what the tool was a
 // moment ago: then the server is asked, and refuses runs again.
 func byTool(c *call.Call, next mcp.MethodHandler, refuses func(*mcp.Tool, error) bool) {
-	if tool, remembered := c.Remembered(next); !remembered || refuses(tool, nil) {
-		refuses(c.ToolNow(next))
+	if tool, remembered := c.Server().Remembered(next); !remembered || refuses(tool, nil) {
+		refuses(c.Server().ToolNow(next))
 	}
 }
 

@@ -23,7 +23,11 @@
 // the text ends with the whole corrected call, and the machine form has its arguments.
 //
 // What a caller reads is made from the tool's schema and from its own arguments; the
-// validator's text goes into the log only.
+// validator's text goes into the log only. Near names come from the lists that this caller
+// may see at the outermost mcpchain middleware. So let a middleware that hides names, or
+// that puts a secret into arguments, stand inside of it: what one outside hides can be
+// suggested, and what it puts in can stand in a corrected call. The check "outside" of
+// mcpvet finds those.
 package validate
 
 import (
@@ -115,8 +119,8 @@ type Options struct {
 	// be called concurrently.
 	//
 	// Nil means the names that the caller may list. The list is asked for at the outermost
-	// mcpchain middleware, so that filters inside of it apply. If another middleware stands
-	// outside of that one, it could be a filter too: then nothing is suggested.
+	// mcpchain middleware, so that filters inside of it apply. A filter outside of it does
+	// not: let it stand inside, or set Names.
 	Names func(ctx context.Context, method string) []string
 }
 
@@ -258,7 +262,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) answer {
 	schema := func() *explain.Schema {
-		s, err := v.schemaOf(callOf(ctx, c, req).ToolNow(next))
+		s, err := v.schemaOf(callOf(ctx, c, req).Server().ToolNow(next))
 		if err != nil || s == nil { // nobody knows what the tool takes
 			return anyObject()
 		}
@@ -274,7 +278,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		// A schema of a moment ago that refuses the arguments, too, has the same to say, but within a second of a
 		// change. One that takes them is asked for anew.
 		var report *explain.Report
-		if tool, ok := callOf(ctx, c, req).Remembered(next); ok {
+		if tool, ok := callOf(ctx, c, req).Server().Remembered(next); ok {
 			if s, err := v.schemaOf(tool, nil); err == nil {
 				report = explained(func() *explain.Schema { return s }, args)
 			}
@@ -312,19 +316,16 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 // corrected call is told to its sender: nobody else can have put it there.
 func (v *validator) answered(c *call.Call, report *explain.Report, tool string, args []byte) answer {
 	a := answerOf(report, tool)
-	if a.private != nil && !(bytes.Equal(args, call.ArgumentsOf(c.Request())) && received(c)) {
+	if a.private != nil && !(bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c)) {
 		a.private = nil
 	}
 	return a
 }
 
-// received reports whether the server got the request of a Call as it is: the Call was opened around the
-// server, and nothing of the program's own stands outside.
-func received(c *call.Call) bool {
-	if !c.Outermost() {
-		return false
-	}
-	for _, err := range c.Tools() { // a single handler has none
+// aroundServer reports whether the Call was opened around a server. Its request is then what the caller
+// sent, unless a middleware outside of the chain has changed it.
+func aroundServer(c *call.Call) bool {
+	for _, err := range c.Server().Tools() { // a single handler has none
 		return err == nil
 	}
 	return false

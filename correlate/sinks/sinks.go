@@ -26,7 +26,7 @@ import (
 
 	slogmulti "github.com/samber/slog-multi"
 
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // Fanout returns a slog.Handler that writes each record to all of these. Its error is that of the
@@ -126,7 +126,7 @@ func guarded(of string, i int, h slog.Handler) slog.Handler {
 	if _, ok := h.(composed); ok {
 		return h
 	}
-	return call.Guard(h)
+	return sink.Guard(h)
 }
 
 // composed is a handler all of whose places are guarded, each with its own time.

@@ -4,10 +4,12 @@ package apart
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // Grace is how long a function may take to return by itself when its time is over: its own error
@@ -94,4 +96,15 @@ func Run[T any](room *Room, limit time.Duration, over <-chan struct{}, f func() 
 			}
 		}
 	}
+}
+
+// Reason returns the error of [Run] with limit as it is worded for a record.
+func Reason(err error, limit time.Duration) error {
+	if panicked, ok := err.(*fault.PanicError); ok {
+		return errors.New("it panicked: " + safe.Value(panicked.Value))
+	}
+	if err == ErrLeft {
+		return fmt.Errorf("it took more than %v", limit)
+	}
+	return err
 }

@@ -1,5 +1,13 @@
 // Package call holds the state that mcpchain's middlewares share: the Call of a request, the
-// failure that it ends with, its record in the log, and the one renderer of answers.
+// failure that it ends with, its record in the log, and the one renderer of answers. It has
+// four rooms:
+//
+//   - the call: call.go, settings.go (what the middlewares establish), part.go, witness.go, ending.go
+//     and request.go;
+//   - its failure: failure.go carries what package failure makes and decides;
+//   - what is sent and recorded: render.go, content.go, steps.go, toolfailure.go and observe.go send,
+//     record.go records, with package sink;
+//   - what the server is asked: server.go, for package ask.
 //
 // The first mcpchain middleware that a call meets opens a [Call], which is itself the context of
 // the call. On the way out each middleware adds what it knows about a failure and returns the
@@ -12,14 +20,13 @@ import (
 	"context"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/exchange"
 	"github.com/mcpchain/mcpchain/internal/failure"
-	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/google/uuid"
@@ -27,7 +34,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // A Call is one call of a method, from the first mcpchain middleware that it
@@ -147,22 +153,18 @@ func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handle
 	return f(ctx, call, req, next)
 }
 
-// wrap is not inlined, so that its closures keep their names, by which [Call.Outermost]
-// finds them on the stack.
-//
-//go:noinline
 func wrap(guard *Settings, layer Layer) Middleware {
 	return func(next Handler) Handler {
 		o := &opener{layer: layer, next: next, guard: guard}
 		// A closure, because a method value would be one more frame for each layer.
-		o.self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		o.place.Self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			// Most often the middleware outside passed on what it got.
 			if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
 				return layer.Call(ctx, c, req, next)
 			}
 			return o.enter(ctx, method, req)
 		}
-		return o.self
+		return o.place.Self
 	}
 }
 
@@ -170,13 +172,10 @@ func wrap(guard *Settings, layer Layer) Middleware {
 type opener struct {
 	layer Layer
 	next  Handler
-	self  Handler   // what handles calls
 	guard *Settings // set if the layer is a recovery
 
-	looked atomic.Int64        // see MayLook
-	pages  table.Names[string] // tool name to the cursor of the page that lists it, see [Call.ToolNow]
-	tools  table.Brief[seat, *page]
-	drops  table.Names[bool] // the calls that were left out of steps, see [Call.dropped]
+	place ask.Place         // what is known of the server behind it
+	drops table.Names[bool] // the calls that were left out of steps, see [Call.dropped]
 }
 
 // enter finds the Call that a request belongs to, or opens one.
@@ -201,7 +200,7 @@ func (o *opener) open(call *Call) (mcp.Result, error) {
 // sameSession reports whether two requests may belong to one call. A request without a session
 // was made by hand and belongs to any call.
 func sameSession(a, b mcp.Request) bool {
-	if a == b || nilRequest(a) || nilRequest(b) {
+	if a == b || safe.Nil(a) || safe.Nil(b) {
 		return true
 	}
 	sa, sb := a.GetSession(), b.GetSession()
@@ -229,7 +228,7 @@ var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
 
 // isCustom reports whether a request has parameters that are not the SDK's.
 func isCustom(req mcp.Request) bool {
-	if nilRequest(req) {
+	if safe.Nil(req) {
 		return false
 	}
 	params := reflect.TypeOf(req.GetParams())
@@ -280,49 +279,6 @@ func (c *Call) Parent() *Call {
 		return nil
 	}
 	return c.cold.parent
-}
-
-// Finish renders the answer of a Call made with [Call.Below]. The opener's own
-// answer is rendered by [Wrap].
-func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
-	if err == nil && !failure.IsError(res) {
-		observing := c.Observing()
-		if !observing {
-			res = withSteps(res)
-		}
-		if atEnd := c.atEnd.Load(); atEnd != 0 {
-			c.logEnd(res, nil)
-			c.Observe(res, nil)
-			switch {
-			case atEnd&wouldRefuse != 0:
-				c.recordObserved(sentText(res, nil), "")
-			case atEnd&referAtEnd != 0 && !observing:
-				res = WithMeta(res, wire.ReferenceKey, c.ID())
-			}
-		}
-		return res, nil
-	}
-	return c.finish(res, err)
-}
-
-// PendingSteps are the steps of a successful result whose text is not in its content yet,
-// because the SDK writes the output of a typed handler only into a result without content.
-type PendingSteps []fault.Step
-
-// withSteps adds the text of pending steps.
-func withSteps(res mcp.Result) mcp.Result {
-	r, ok := res.(*mcp.CallToolResult)
-	if !ok || r == nil || r.Meta == nil {
-		return res
-	}
-	steps, ok := r.Meta[wire.StepsKey].(PendingSteps)
-	if !ok {
-		return res
-	}
-	out := *r
-	out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: faults.StepsText(steps)})
-	out.Meta = withMeta(out.Meta, wire.StepsKey, []fault.Step(steps))
-	return &out
 }
 
 // Recovered returns the PanicError for a value that recover returned during this Call. It is the

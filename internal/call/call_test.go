@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/harness"
@@ -406,7 +407,7 @@ func lister(at func([]string, error)) middleware.Middleware {
 		if c.Method() == middleware.MethodCallTool {
 			var names []string
 			var failed error
-			for tool, err := range c.Tools() {
+			for tool, err := range c.Server().Tools() {
 				if failed = err; err == nil {
 					names = append(names, tool.Name)
 				}
@@ -571,14 +572,14 @@ func TestListsOfAServer(t *testing.T) {
 		var got []string
 		look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
-				tool, err := c.Tool(next)
+				tool, err := c.Server().Tool(next)
 				require.NoError(t, err)
 				got = append(got, "tool "+tool.Name)
-				_, err = c.Prompt(nil)
-				require.ErrorIs(t, err, call.ErrNotListed)
+				_, err = c.Server().Prompt(nil)
+				require.ErrorIs(t, err, ask.ErrNotListed)
 			}
 			if !c.Quiet() && call.Target(req) != "" {
-				got = append(got, slices.Concat(c.Names()...)...)
+				got = append(got, slices.Concat(c.Server().Names()...)...)
 			}
 			return next(ctx, c.Method(), req)
 		})
@@ -618,7 +619,7 @@ func TestAToolIsLookedForWhereItStood(t *testing.T) {
 			asked++
 		case middleware.MethodCallTool:
 			asked, found = 0, ""
-			if tool, err := c.ToolNow(nil); err == nil {
+			if tool, err := c.Server().ToolNow(nil); err == nil {
 				found = tool.Description
 			}
 		}

@@ -30,36 +30,30 @@ func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
 			err = original
 		}
 	}
-	if f := c.carried(tool, err); f != nil {
+	f, made := c.carried(tool, err)
+	if made {
 		return f
 	}
-	f := c.blank()
 	of := c.circumstances()
 	f.Make(tool, err, &of) // without the lock, because an error may ask for the ID
 	return c.carry(f)
 }
 
-// carried returns the Failure that the Call keeps, if it was made of res and err.
-func (c *Call) carried(tool *mcp.CallToolResult, err error) *failure.Failure {
+// carried returns the Failure that the Call keeps, if it was made of res and err. Otherwise it
+// returns an empty one: the first one is part of the Call itself.
+func (c *Call) carried(tool *mcp.CallToolResult, err error) (f *failure.Failure, made bool) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	for _, f := range [...]*failure.Failure{cold.answered, cold.carried} {
 		if f.Is(tool, err) {
-			return f
+			return f, true
 		}
 	}
-	return nil
-}
-
-// blank returns an empty Failure: the first one is part of the Call itself.
-func (c *Call) blank() *failure.Failure {
-	cold := c.lock()
-	defer c.mu.Unlock()
 	if cold.taken {
-		return &failure.Failure{}
+		return &failure.Failure{}, false
 	}
 	cold.taken = true
-	return &cold.first
+	return &cold.first, false
 }
 
 // carry makes the Call keep f, and returns it. If another goroutine has made a Failure of the same
@@ -166,14 +160,14 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 }
 
 // Safety says what a repetition of this call can do. For a tool it reads the annotations in the
-// server's own list, see [Call.Tool]: if a tool was replaced by one that writes, the old
+// server's own list, see [ask.Server.Tool]: if a tool was replaced by one that writes, the old
 // annotations count for a second at most. next is the handler that the middleware of this call
 // calls.
 func (c *Call) Safety(next Handler) failure.Safety {
 	if c.method != MethodCallTool {
 		return methods[c.method].safety // Unsaid for methods of the program's own
 	}
-	tool, err := c.Tool(next)
+	tool, err := c.Server().Tool(next)
 	if err != nil {
 		return failure.Unsaid
 	}

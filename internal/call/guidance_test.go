@@ -137,7 +137,7 @@ func TestNoRuleIsAskedAboutALookup(t *testing.T) {
 	rule := func(error) *fault.Error { asked++; return nil }
 	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
-			_, err := c.Tool(nil)
+			_, err := c.Server().Tool(nil)
 			require.Error(t, err)
 		}
 		return next(ctx, c.Method(), req)

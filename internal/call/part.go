@@ -8,6 +8,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
@@ -33,7 +34,7 @@ var alone = &Settings{Mask: scrub.ForAnyone, Finished: scrub.ForAnyone}
 func (c *Call) Public(f *failure.Failure) (public *fault.Error, quote bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			report("the failure of a part of a call could not be told", p)
+			sink.Report("the failure of a part of a call could not be told", p)
 			public, quote = fault.Generic(fault.KindInternal), false
 		}
 	}()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -83,8 +83,12 @@ func (c *Call) Duration() time.Duration {
 func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	defer func() {
 		if p := recover(); p != nil { // a failing log must not fail the call
-			report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
-				slog.String("error", clip(errorOf(f))))
+			var err error
+			if f != nil {
+				err = f.Err()
+			}
+			sink.Report("the record of a call could not be written", p, slog.String("method", c.method), slog.String("reference", c.ID()),
+				slog.String("error", clip(safe.Error(err))))
 		}
 	}()
 	if c.quiet || f != nil && !f.Record() {
@@ -131,19 +135,19 @@ func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	}
 	record := slog.NewRecord(time.Now(), level, message, 0)
 	record.AddAttrs(attrs...)
-	c.settings().logs.sink.write(context.WithoutCancel(c), logger.Handler(), record)
+	c.settings().logs.sink.Write(context.WithoutCancel(c), logger.Handler(), record)
 }
 
 // identity adds the caller: the client, the authenticated user, and the beginning of a hash of the
 // session's ID. The ID itself would let a reader of the log take over the session.
 func identity(attrs []slog.Attr, req mcp.Request) []slog.Attr {
-	if nilRequest(req) {
+	if safe.Nil(req) {
 		return attrs
 	}
 	if name := clientName(req); name != "" {
 		attrs = append(attrs, slog.String("client", OneLine(name)))
 	}
-	if user := userOf(req); user != "" {
+	if user := User(req); user != "" {
 		attrs = append(attrs, slog.String("user", OneLine(user)))
 	}
 	if id := SessionID(req); id != "" {
@@ -186,16 +190,7 @@ func errorText(f *failure.Failure) string {
 	if v := f.View(); v.Origin == classify.Explained && v.Refused && len(v.Fault.Data().Violations) > 0 {
 		return `validating "arguments"`
 	}
-	return errorOf(f)
-}
-
-// errorOf returns the text of the error of a failure.
-func errorOf(f *failure.Failure) string {
-	var err error
-	if f != nil {
-		err = f.Err()
-	}
-	return safe.Error(err)
+	return safe.Error(f.Err())
 }
 
 func logAttrs(f *failure.Failure, attrs []slog.Attr) []slog.Attr {
@@ -238,29 +233,9 @@ func (c *Call) ReferAtEnd() {
 
 // logEnd writes the record of how the call ends, if it is due now.
 func (c *Call) logEnd(res mcp.Result, f *failure.Failure) {
-	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || f != nil && f.Hides() {
+	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || f != nil && f.Hides() && !f.Recorded() {
 		c.Log(res, f, 0)
 	}
-}
-
-// Apart runs a function of the program's own, which may panic or end its goroutine, and reports
-// whether it returned. If not, the default log records that with the consequence.
-func Apart(consequence string, f func()) bool {
-	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) { f(); return struct{}{}, nil }, nil)
-	if panicked, ok := err.(*fault.PanicError); ok {
-		report(consequence, panicked.Value)
-	} else if err != nil {
-		report(consequence, err)
-	}
-	return err == nil
-}
-
-// report writes to the default log that a function of the program's own panicked or ended its
-// goroutine. It survives a panic of the default log.
-func report(what string, p any, more ...slog.Attr) {
-	defer safe.Survive()
-	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked or ended its goroutine",
-		append([]slog.Attr{slog.String("consequence", what), slog.String("panic", safe.Value(p))}, more...)...)
 }
 
 // errorTypes names the types of an error and of the errors that it wraps, because they say more to
@@ -282,6 +257,22 @@ func errorTypes(err error) string {
 }
 
 const maxLoggedTypes = 16
+
+// Warn writes a warning about the program itself, such as an option that has no effect.
+func Warn(ctx context.Context, logger *slog.Logger, message string, attrs ...slog.Attr) {
+	Notice(ctx, logger, slog.LevelWarn, message, attrs...)
+}
+
+// Notice is [Warn] with a level. A handler that hangs does not hold up the call. A nil logger
+// means that of the Call of ctx, and [slog.Default] outside of one.
+func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
+	if c := FromContext(ctx); logger == nil && c != nil {
+		logger = c.Logger()
+	} else if logger == nil {
+		logger = slog.Default()
+	}
+	sink.Notice(ctx, logger, level, message, attrs...)
+}
 
 // MaxName is how many bytes of a name from a client are recorded.
 const MaxName = 256

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
@@ -44,7 +45,7 @@ func (l *catalog) handle(_ context.Context, method string, req mcp.Request) (mcp
 func looks(found *string, next mcp.MethodHandler, more ...mcp.Middleware) mcp.MethodHandler {
 	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
-			tool, err := c.Tool(next)
+			tool, err := c.Server().Tool(next)
 			if *found = fmt.Sprint(err); err == nil {
 				*found = tool.Description
 			}
@@ -88,8 +89,8 @@ func TestAToolIsRememberedForASecond(t *testing.T) {
 			{"it", table.Lasts / 2, 3, "2", 2},
 			{"other", 0, 3, "other", 2},        // it stood on the same page
 			{"it", table.Lasts / 2, 3, "3", 3}, // counted from when it was asked, and not from when it was used
-			{"none", 0, 3, call.ErrNotListed.Error(), 4},
-			{"none", 0, 3, call.ErrNotListed.Error(), 5}, // it may be there any moment
+			{"none", 0, 3, ask.ErrNotListed.Error(), 4},
+			{"none", 0, 3, ask.ErrNotListed.Error(), 5}, // it may be there any moment
 		} {
 			time.Sleep(step.after)
 			version = step.version
@@ -210,7 +211,7 @@ func TestAToolThatOnlyOneMayList(t *testing.T) {
 				Session: session, Extra: &mcp.RequestExtra{Header: http.Header{"X-User": {user}}}, Params: &mcp.CallToolParamsRaw{Name: "t00150"},
 			})
 			require.NoError(t, err)
-			want := call.ErrNotListed.Error()
+			want := ask.ErrNotListed.Error()
 			if user == "ann" {
 				want = "150"
 			}
@@ -231,7 +232,7 @@ func TestNamesAreThoseOfTheirCaller(t *testing.T) {
 		var names []string
 		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
-				names = slices.Concat(c.Names()...)
+				names = slices.Concat(c.Server().Names()...)
 			}
 			return next(ctx, c.Method(), req)
 		})(pagesOf(tools, 100, &asked, func(req *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool {
@@ -372,7 +373,7 @@ func TestAFilterBetweenTwoThatAsk(t *testing.T) {
 			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it"}})
 			require.NoError(t, err)
 			require.Equal(t, "it", inner)
-			require.Equal(t, call.ErrNotListed.Error(), outer)
+			require.Equal(t, ask.ErrNotListed.Error(), outer)
 		}
 	})
 }
@@ -448,8 +449,8 @@ func TestACursorThatDoesNotLast(t *testing.T) {
 		var found error
 		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
-				_, found = c.Tool(nil)
-				names = slices.Concat(c.Names()...)
+				_, found = c.Server().Tool(nil)
+				names = slices.Concat(c.Server().Names()...)
 			}
 			return next(ctx, c.Method(), req)
 		})(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/faults"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
 
@@ -24,6 +26,29 @@ import (
 
 // Rendering says how failures are written on the wire, see middleware.RenderOptions.
 type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure bool }
+
+// Finish renders the answer of a Call made with [Call.Below]. The opener's own
+// answer is rendered by [Wrap].
+func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
+	if err == nil && !failure.IsError(res) {
+		observing := c.Observing()
+		if !observing {
+			res = withSteps(res)
+		}
+		if atEnd := c.atEnd.Load(); atEnd != 0 {
+			c.logEnd(res, nil)
+			c.Observe(res, nil)
+			switch {
+			case atEnd&wouldRefuse != 0:
+				c.recordObserved(sentText(res, nil), "")
+			case atEnd&referAtEnd != 0 && !observing:
+				res = WithMeta(res, wire.ReferenceKey, c.ID())
+			}
+		}
+		return res, nil
+	}
+	return c.finish(res, err)
+}
 
 // finish renders the answer of a failed call. It runs untrusted code (an ID source, a logger, a
 // scrubber), so it recovers its panics.
@@ -160,9 +185,16 @@ func (c *Call) ours(tool *mcp.CallToolResult) *mcp.CallToolResult {
 	return res
 }
 
+// Cleans reports whether the renderer masks the structured content of a failed tool call. The
+// content must keep its Go types until then: JSON does not show that a value was an error or bytes.
+func Cleans(ctx context.Context) bool {
+	c := FromContext(ctx)
+	return c != nil && c.settings().Mask != nil
+}
+
 // giveUp answers when untrusted code panicked while the answer was rendered.
 func (c *Call) giveUp(p any) (mcp.Result, error) {
-	report("an answer could not be rendered", p)
+	sink.Report("an answer could not be rendered", p)
 	e := fault.Generic(fault.KindInternal)
 	if c.method != MethodCallTool {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: e.Error(), Data: jsonOf(e)}
@@ -210,7 +242,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
 	if render.Structured {
-		if tool, err := c.Tool(nil); err == nil && tool.OutputSchema == nil {
+		if tool, err := c.Server().Tool(nil); err == nil && tool.OutputSchema == nil {
 			res.StructuredContent = json.RawMessage(envelope(e))
 		}
 	}
@@ -423,6 +455,27 @@ func jsonOf(v any) json.RawMessage {
 		return nil
 	}
 	return raw
+}
+
+// WithMeta returns a copy of the result of a tool, a resource, a prompt or a completion with one
+// more member in its _meta. It does not write to anything that a handler may have shared. Other
+// results are returned unchanged.
+func WithMeta(res mcp.Result, key string, value any) mcp.Result {
+	add := func(meta *mcp.Meta) bool {
+		*meta = withMeta(*meta, key, value)
+		return true
+	}
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		res, _ = edited(r, func(r *mcp.CallToolResult) bool { return add(&r.Meta) })
+	case *mcp.ReadResourceResult:
+		res, _ = edited(r, func(r *mcp.ReadResourceResult) bool { return add(&r.Meta) })
+	case *mcp.GetPromptResult:
+		res, _ = edited(r, func(r *mcp.GetPromptResult) bool { return add(&r.Meta) })
+	case *mcp.CompleteResult:
+		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return add(&r.Meta) })
+	}
+	return res
 }
 
 // withMeta returns meta with one more key. It does not write to meta, which a handler may have

@@ -2,15 +2,12 @@ package call
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
@@ -28,12 +25,12 @@ const (
 	MethodDiscover              = "server/discover"
 	MethodPing                  = "ping"
 	MethodCallTool              = "tools/call"
-	MethodListTools             = "tools/list"
+	MethodListTools             = ask.ListTools
 	MethodGetPrompt             = "prompts/get"
-	MethodListPrompts           = "prompts/list"
+	MethodListPrompts           = ask.ListPrompts
 	MethodReadResource          = "resources/read"
-	MethodListResources         = "resources/list"
-	MethodListResourceTemplates = "resources/templates/list"
+	MethodListResources         = ask.ListResources
+	MethodListResourceTemplates = ask.ListResourceTemplates
 	MethodSubscribe             = "resources/subscribe"
 	MethodUnsubscribe           = "resources/unsubscribe"
 	MethodListen                = "subscriptions/listen"
@@ -212,45 +209,16 @@ func NeedsInput(res mcp.Result) bool {
 	}
 }
 
-// A OneHandlerError is the error of a call that a wrapped handler cannot answer, because the call
-// is of another method.
-type OneHandlerError struct{ Method, Called string }
-
-func (e *OneHandlerError) Error() string {
-	return fmt.Sprintf("middleware: a wrapped handler of %q cannot answer %q", e.Method, e.Called)
-}
-
-// WithMeta returns a copy of the result of a tool, a resource, a prompt or a completion with one
-// more member in its _meta. It does not write to anything that a handler may have shared. Other
-// results are returned unchanged.
-func WithMeta(res mcp.Result, key string, value any) mcp.Result {
-	add := func(meta *mcp.Meta) bool {
-		*meta = withMeta(*meta, key, value)
-		return true
-	}
-	switch r := res.(type) {
-	case *mcp.CallToolResult:
-		res, _ = edited(r, func(r *mcp.CallToolResult) bool { return add(&r.Meta) })
-	case *mcp.ReadResourceResult:
-		res, _ = edited(r, func(r *mcp.ReadResourceResult) bool { return add(&r.Meta) })
-	case *mcp.GetPromptResult:
-		res, _ = edited(r, func(r *mcp.GetPromptResult) bool { return add(&r.Meta) })
-	case *mcp.CompleteResult:
-		res, _ = edited(r, func(r *mcp.CompleteResult) bool { return add(&r.Meta) })
-	}
-	return res
-}
-
 // clientName returns the name of the client. Since 2026-07-28 it stands in every request. It is
 // read without the SDK, which would decode everything about the client each time.
 func clientName(req mcp.Request) string {
-	if !nilRequest(req) && !safe.Nil(req.GetParams()) {
+	if !safe.Nil(req) && !safe.Nil(req.GetParams()) {
 		if info, ok := req.GetParams().GetMeta()[mcp.MetaKeyClientInfo].(map[string]any); ok {
 			name, _ := info["name"].(string)
 			return name
 		}
 	}
-	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok && !nilRequest(req) {
+	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok && !safe.Nil(req) {
 		if info := r.ClientInfo(); info != nil {
 			return info.Name
 		}
@@ -258,33 +226,22 @@ func clientName(req mcp.Request) string {
 	return ""
 }
 
-// ProtocolMeta returns the members of a request's _meta about the protocol and the client, and
-// those under the keys in more, for a request made on its behalf.
-func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
-	if nilRequest(req) || safe.Nil(req.GetParams()) {
-		return nil
+// User returns the authenticated user, "" for none.
+func User(req mcp.Request) string {
+	if safe.Nil(req) {
+		return ""
 	}
-	meta := maps.Clone(req.GetParams().GetMeta())
-	maps.DeleteFunc(meta, func(key string, _ any) bool {
-		return !strings.HasPrefix(key, "io.modelcontextprotocol/") && !slices.Contains(more, key)
-	})
-	return meta
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo.UserID
+	}
+	return ""
 }
 
-func (c *Call) serverSession() *mcp.ServerSession {
-	if nilRequest(c.req) {
-		return nil
+// SessionID returns the ID of the session of a request. It is "" over stdio, in memory, and over
+// HTTP since 2026-07-28.
+func SessionID(req mcp.Request) string {
+	if session, _ := req.GetSession().(*mcp.ServerSession); session != nil {
+		return session.ID()
 	}
-	session, _ := c.req.GetSession().(*mcp.ServerSession)
-	return session
-}
-
-// nilRequest reports whether req is nil or holds a nil pointer.
-func nilRequest(req mcp.Request) bool { return safe.Nil(req) }
-
-// Cleans reports whether the renderer masks the structured content of a failed tool call. The
-// content must keep its Go types until then: JSON does not show that a value was an error or bytes.
-func Cleans(ctx context.Context) bool {
-	c := FromContext(ctx)
-	return c != nil && c.settings().Mask != nil
+	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // Settings are what a middleware establishes for the calls that pass it, on the
@@ -65,7 +66,7 @@ type Settings struct {
 	Observe bool
 
 	last atomic.Pointer[established]
-	sink Sink // of Logger
+	sink sink.Sink // of Logger
 }
 
 // setup is what all middlewares of a Call have established. It is immutable.

@@ -1,16 +1,17 @@
 package call
 
 import (
-	"encoding/json"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -20,6 +21,9 @@ import (
 // program's mistake, so it is recorded once for each tool and step. If the server cannot be asked,
 // as around a single handler, every step stays unchanged.
 func (c *Call) executable(e *fault.Error) *fault.Error {
+	if faults.Steps(e) == 0 {
+		return e
+	}
 	steps := e.Data().RecoverySteps
 	tools := map[string]*mcp.Tool{}
 	for i := range steps {
@@ -28,11 +32,11 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	if len(tools) == 0 {
 		return e
 	}
-	if _, err := c.pagesOfTools(func(all []*page) bool {
+	if _, err := c.Server().Pages(func(all []*ask.Page) bool {
 		missing := false
 		for name, have := range tools {
 			if have == nil {
-				have = all[len(all)-1].tool(name)
+				have = all[len(all)-1].Tool(name)
 				tools[name], missing = have, missing || have == nil
 			}
 		}
@@ -98,7 +102,7 @@ func lacks(tool *mcp.Tool, parameters map[string]any, said []string) (missing []
 	}
 	given := func(name string) bool { _, ok := parameters[name]; return ok }
 	missing = slices.DeleteFunc(slices.Clone(said), given)
-	schema := JSONSchema(tool.InputSchema)
+	schema := ask.JSONSchema(tool.InputSchema)
 	if schema == nil {
 		return missing, ""
 	}
@@ -148,53 +152,22 @@ func (c *Call) dropped(d Dropped) {
 // maxAction is how many characters of a step a record shows.
 const maxAction = 200
 
-// Outputs caches a check for each output schema. The zero value is ready for use.
-type Outputs = table.Weak[mcp.Tool, func(raw []byte) bool]
+// PendingSteps are the steps of a successful result whose text is not in its content yet,
+// because the SDK writes the output of a typed handler only into a result without content.
+type PendingSteps []fault.Step
 
-// Output returns a function that reports whether the output schema of the called tool allows a
-// value, as next lists the tool. It is nil if the schema is unknown.
-func (c *Call) Output(made *Outputs, next Handler) (valid func(raw []byte) bool) {
-	tool, err := c.Tool(next)
-	if err != nil {
-		return nil
+// withSteps adds the text of pending steps.
+func withSteps(res mcp.Result) mcp.Result {
+	r, ok := res.(*mcp.CallToolResult)
+	if !ok || r == nil || r.Meta == nil {
+		return res
 	}
-	return made.Of(tool, outputOf)
-}
-
-func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
-	if tool.OutputSchema == nil {
-		return func([]byte) bool { return true }
+	steps, ok := r.Meta[wire.StepsKey].(PendingSteps)
+	if !ok {
+		return res
 	}
-	schema := resolved(tool.OutputSchema)
-	if schema == nil {
-		return nil
-	}
-	return func(raw []byte) bool {
-		var v any
-		return json.Unmarshal(raw, &v) == nil && schema.Validate(v) == nil
-	}
-}
-
-// resolved returns a validator for a schema, nil if the value is no schema.
-func resolved(schema any) *jsonschema.Resolved {
-	s := JSONSchema(schema)
-	if s == nil {
-		return nil
-	}
-	r, err := s.Resolve(nil)
-	if err != nil {
-		return nil
-	}
-	return r
-}
-
-// JSONSchema reads a schema of any Go type, because servers may use their own. It is nil if the
-// value is no schema.
-func JSONSchema(schema any) *jsonschema.Schema {
-	raw, err := json.Marshal(schema)
-	s := &jsonschema.Schema{}
-	if err != nil || json.Unmarshal(raw, s) != nil {
-		return nil
-	}
-	return s
+	out := *r
+	out.Content = append(slices.Clone(out.Content), &mcp.TextContent{Text: faults.StepsText(steps)})
+	out.Meta = withMeta(out.Meta, wire.StepsKey, []fault.Step(steps))
+	return &out
 }

@@ -26,6 +26,9 @@ func ScrubbedBy(e *fault.Error, scrubber func(string) string) *fault.Error {
 // without a line break before or after, and "" for no steps.
 func StepsText(steps []fault.Step) string { return inner.StepsText(steps) }
 
+// Steps returns how many recovery steps a fault has. Unlike [fault.Error.Data] it copies nothing.
+func Steps(e *fault.Error) int { return inner.Steps(e) }
+
 // WithReference returns a copy that carries a correlation ID.
 func WithReference(e *fault.Error, id string) *fault.Error {
 	return inner.WithReference(e, id).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner

@@ -104,7 +104,7 @@ func TestModulesOfEachPackage(t *testing.T) {
 		"retry":            {backoff, uuid},
 		"retry/client":     {backoff, uuid},
 		"internal/attempt": {backoff},
-		"correlate/sinks":  {"github.com/samber/lo", "github.com/samber/slog-common", "github.com/samber/slog-multi", uuid, "golang.org/x/text"},
+		"correlate/sinks":  {"github.com/samber/lo", "github.com/samber/slog-common", "github.com/samber/slog-multi", "golang.org/x/text"},
 	}
 	module := map[string]string{}
 	for _, p := range list(t, "-deps", "./...") {
@@ -165,11 +165,11 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks"}, name):
+	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks", "internal/owner", "internal/stored"}, name):
 		return 5
 	case name == "internal/call":
 		return 4
-	case name == "internal/failure":
+	case slices.Contains([]string{"internal/failure", "internal/sink", "internal/ask"}, name):
 		return 3
 	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak"}, name):
 		return 2

@@ -27,6 +27,8 @@ type (
 		Params  P
 	}
 
+	Request interface{}
+
 	CallToolRequest     = ServerRequest[*CallToolParamsRaw]
 	GetPromptRequest    = ServerRequest[*GetPromptParams]
 	ReadResourceRequest = ServerRequest[*ReadResourceParams]
@@ -47,6 +49,8 @@ type (
 	}
 	ReadResourceResult struct{}
 	CompleteResult     struct{}
+	ListToolsResult    struct{ Tools []*Tool }
+	ListPromptsResult  struct{ Prompts []*Prompt }
 
 	ToolAnnotations struct {
 		Title        string
@@ -84,6 +88,8 @@ func (*ReadResourceParams) params() {}
 func (*CompleteParams) params()     {}
 func (*TextContent) content()       {}
 func (*CallToolResult) result()     {}
+func (*ListToolsResult) result()    {}
+func (*ListPromptsResult) result()  {}
 
 func (*CallToolResult) SetError(error) {}
 func (*ServerSession) ID() string      { return "" }

@@ -1,4 +1,6 @@
-package call
+// Package owner finds out who makes a call, for middlewares that remember or count something for each
+// caller: limits, keys, failed calls. It is no part of a Call.
+package owner
 
 import (
 	"cmp"
@@ -11,13 +13,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-// Owners identifies the callers of calls, for middlewares that remember or count something per
-// caller. All methods may be called concurrently.
-type Owners struct {
+// A Finder finds the caller of a call. The zero value takes the authenticated user, the session or the
+// connection. All methods may be called concurrently.
+type Finder struct {
 	// Func is the user's own function. It returns "" for an unknown caller. Nil means that there is
 	// none.
 	Func func(ctx context.Context, req mcp.Request) string
@@ -34,63 +37,52 @@ type Owners struct {
 
 // Principal returns who makes a call: the result of Func, or the authenticated user if there is no
 // Func. It is "" if the caller is unknown or Func panics.
-func (o *Owners) Principal(ctx context.Context, req mcp.Request) (name string) {
-	if o.Func == nil {
-		return userOf(req)
+func (f *Finder) Principal(ctx context.Context, req mcp.Request) (name string) {
+	if f.Func == nil {
+		return call.User(req)
 	}
-	if p, panicked := safe.Call(func() { name = o.Func(ctx, req) }, nil); panicked {
-		o.once(ctx, &o.panicked, slog.LevelError, o.option()+" panicked; the caller has no identity", slog.String("panic", safe.Value(p)))
+	if p, panicked := safe.Call(func() { name = f.Func(ctx, req) }, nil); panicked {
+		f.once(ctx, &f.panicked, slog.LevelError, f.option()+" panicked; the caller has no identity", slog.String("panic", safe.Value(p)))
 	}
 	return name
 }
 
-// userOf returns the authenticated user, "" for none.
-func userOf(req mcp.Request) string {
-	if nilRequest(req) {
-		return ""
-	}
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-		return extra.TokenInfo.UserID
-	}
-	return ""
-}
-
 // Of returns a name for the caller that no other caller has, "" if the caller is unknown. It is the
 // principal, else the ID of the session, else the connection if the call does not come over HTTP.
-func (o *Owners) Of(ctx context.Context, req mcp.Request) string {
-	if nilRequest(req) {
+func (f *Finder) Of(ctx context.Context, req mcp.Request) string {
+	if safe.Nil(req) {
 		return ""
 	}
-	name := o.Principal(ctx, req)
+	name := f.Principal(ctx, req)
 	switch {
-	case o.Func != nil:
+	case f.Func != nil:
 		return prefixed("own:", name)
 	case name != "":
 		return "user:" + name
 	}
-	if id := SessionID(req); id != "" {
+	if id := call.SessionID(req); id != "" {
 		return "session:" + id
 	}
 	return prefixed(connectionPrefix, Connection(req))
 }
 
 // Unknown records, once, the consequence of an unknown caller.
-func (o *Owners) Unknown(ctx context.Context, level slog.Level, message string) {
-	o.once(ctx, &o.unknown, level, message+" or set "+o.option())
+func (f *Finder) Unknown(ctx context.Context, level slog.Level, message string) {
+	f.once(ctx, &f.unknown, level, message+" or set "+f.option())
 }
 
-func (o *Owners) option() string { return cmp.Or(o.Option, "Options.Owner") }
+func (f *Finder) option() string { return cmp.Or(f.Option, "Options.Owner") }
 
-func (o *Owners) once(ctx context.Context, said *atomic.Bool, level slog.Level, message string, attrs ...slog.Attr) {
+func (f *Finder) once(ctx context.Context, said *atomic.Bool, level slog.Level, message string, attrs ...slog.Attr) {
 	if said.Load() || said.Swap(true) {
 		return
 	}
-	Notice(ctx, o.Logger, level, message, attrs...)
+	call.Notice(ctx, f.Logger, level, message, attrs...)
 }
 
 const connectionPrefix = "connection:"
 
-// OfConnection reports whether [Owners.Of] made the name from a connection. No other process knows
+// OfConnection reports whether [Finder.Of] made the name from a connection. No other process knows
 // such a name.
 func OfConnection(owner string) bool { return strings.HasPrefix(owner, connectionPrefix) }
 
@@ -101,20 +93,11 @@ func prefixed(prefix, name string) string {
 	return prefix + name
 }
 
-// SessionID returns the ID of the session of a request. It is "" over stdio, in memory, and over
-// HTTP since 2026-07-28.
-func SessionID(req mcp.Request) string {
-	if session, _ := req.GetSession().(*mcp.ServerSession); session != nil {
-		return session.ID()
-	}
-	return ""
-}
-
 // OverStdio reports whether a request came from the client that started this process: unlike over
 // HTTP, it has neither a header nor a session with an ID, and the standard input is a pipe or a
 // socket. In a process that was started this way, a connection in memory looks the same.
 func OverStdio(req mcp.Request) bool {
-	if nilRequest(req) || safe.Nil(req.GetSession()) || SessionID(req) != "" {
+	if safe.Nil(req) || safe.Nil(req.GetSession()) || call.SessionID(req) != "" {
 		return false
 	}
 	if extra := req.GetExtra(); extra != nil && (extra.Header != nil || extra.TokenInfo != nil) {

@@ -1,4 +1,4 @@
-package call
+package ask
 
 import (
 	"crypto/sha256"
@@ -42,20 +42,20 @@ type seat struct {
 
 // seat returns the key of the first page of the list, and false if another caller with the same key
 // could see another list.
-func (c *Call) seat(next Handler) (seat, bool) {
-	session := c.serverSession()
-	if c.by == nil || session == nil {
+func (s Server) seat(next mcp.MethodHandler) (seat, bool) {
+	session := s.session()
+	if s.Place() == nil || session == nil {
 		return seat{}, false
 	}
 	if next == nil {
-		next = c.by.self
+		next = s.Place().Self
 	}
-	caller, sure := callerOf(c.req)
+	caller, sure := callerOf(s.Request())
 	return seat{session: weak.Make(session), place: placeOf(next), caller: caller}, sure
 }
 
-// A page is one page of a list of tools. It does not change once it is remembered.
-type page struct {
+// A Page is one page of a list of tools. It does not change once it is remembered.
+type Page struct {
 	listed    []*mcp.Tool // in the server's order
 	sorted    []*mcp.Tool // by name, without those that are nil
 	following string      // the cursor of the next page
@@ -66,7 +66,7 @@ type page struct {
 
 // names returns the names of the tools, in the server's order. The first call makes them, in one
 // piece of memory: thousands of names are read twice as fast that way.
-func (p *page) names() []string {
+func (p *Page) names() []string {
 	p.read.Do(func() {
 		var all strings.Builder
 		for _, tool := range p.listed {
@@ -88,16 +88,16 @@ func (p *page) names() []string {
 }
 
 // Size is how many tools the page keeps alive.
-func (p *page) Size() int { return len(p.listed) }
+func (p *Page) Size() int { return len(p.listed) }
 
-func (p *page) equal(other *page) bool {
+func (p *Page) equal(other *Page) bool {
 	return p.following == other.following && slices.Equal(p.listed, other.listed)
 }
 
 func byName(a, b *mcp.Tool) int { return strings.Compare(a.Name, b.Name) }
 
 // sort makes p safe to remember: a filter may go on to change the list that it returned.
-func (p *page) sort() {
+func (p *Page) sort() {
 	p.listed = slices.Clone(p.listed)
 	p.sorted = p.listed
 	if slices.Contains(p.sorted, nil) {
@@ -109,9 +109,9 @@ func (p *page) sort() {
 	}
 }
 
-// tool returns the tool with a name, nil for none. If there are several, it is the first of the
+// Tool returns the tool with a name, nil for none. If there are several, it is the first of the
 // list.
-func (p *page) tool(name string) *mcp.Tool {
+func (p *Page) Tool(name string) *mcp.Tool {
 	i, ok := slices.BinarySearchFunc(p.sorted, name, func(tool *mcp.Tool, name string) int { return strings.Compare(tool.Name, name) })
 	if !ok {
 		return nil
@@ -121,7 +121,7 @@ func (p *page) tool(name string) *mcp.Tool {
 
 // remember stores a page that was requested at the time asked, and returns it sorted. A page that
 // is the same for two callers is stored once.
-func (o *opener) remember(key seat, p *page, asked time.Duration) *page {
+func (o *Place) remember(key seat, p *Page, asked time.Duration) *Page {
 	anybody := seat{cursor: key.cursor} // without a session: the page that any caller saw last
 	if other, ok := o.tools.Get(anybody, asked); ok && other.equal(p) {
 		p = other
@@ -141,14 +141,14 @@ const maxPages = 100
 // rememberedPages yields the pages that the same caller saw within the last second, from a cursor
 // on. enough reports whether these were the last page or all that yield wanted; else rest is the
 // cursor of the first page that is not remembered.
-func (c *Call) rememberedPages(next Handler, cursor string, yield func(p *page, cursor string) bool) (rest string, enough bool) {
-	key, sure := c.seat(next)
+func (s Server) rememberedPages(next mcp.MethodHandler, cursor string, yield func(p *Page, cursor string) bool) (rest string, enough bool) {
+	key, sure := s.seat(next)
 	if key.cursor = cursor; !sure {
 		return cursor, false
 	}
 	now := time.Since(epoch)
 	for range maxPages {
-		p, ok := c.by.tools.Get(key, now)
+		p, ok := s.Place().tools.Get(key, now)
 		if !ok {
 			break
 		}
@@ -160,18 +160,18 @@ func (c *Call) rememberedPages(next Handler, cursor string, yield func(p *page, 
 	return key.cursor, false
 }
 
-// remembered returns the tool of this Call as the same caller saw it within the last second, nil if
+// remembered returns the tool of the call as the same caller saw it within the last second, nil if
 // it stands on no remembered page. If all pages in front of it are remembered and no page is noted
 // for the tool, rest is the cursor of the first page that is not remembered.
-func (c *Call) remembered(next Handler) (tool *mcp.Tool, rest string) {
-	if c.by == nil {
+func (s Server) remembered(next mcp.MethodHandler) (tool *mcp.Tool, rest string) {
+	if s.Place() == nil {
 		return nil, ""
 	}
-	name := Target(c.req)
-	noted, _ := c.by.pages.Get(name)
-	rest, _ = c.rememberedPages(next, noted, func(p *page, cursor string) bool {
-		if tool = p.tool(name); tool != nil {
-			c.stands(name, cursor)
+	name := s.Target()
+	noted, _ := s.Place().pages.Get(name)
+	rest, _ = s.rememberedPages(next, noted, func(p *Page, cursor string) bool {
+		if tool = p.Tool(name); tool != nil {
+			s.stands(name, cursor)
 		}
 		return tool == nil
 	})
@@ -183,7 +183,7 @@ func (c *Call) remembered(next Handler) (tool *mcp.Tool, rest string) {
 
 // placeOf returns the pointer to the closure, which no other living handler has. The pointer keeps
 // the closure alive.
-func placeOf(h Handler) unsafe.Pointer {
+func placeOf(h mcp.MethodHandler) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&h)) //nolint:gosec // functions cannot be compared otherwise
 }
 

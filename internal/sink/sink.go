@@ -1,9 +1,10 @@
-package call
+// Package sink writes records to logs that may hang, panic or end their goroutine, and runs other code
+// of the program that may do so while a call is recorded. No answer waits longer for it than a bound.
+package sink
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 	// maxStuck is how many records may hang in one log beyond sinkTime. Further ones go to the
 	// fallback at once, so that no call waits for a stuck log.
 	maxStuck = 16
+	// maxText is how much of the text of an error is recorded.
+	maxText = 64 << 10
 )
 
 // A Sink writes records and counts those that hang. Each log has its own, so that a stuck log does
@@ -29,9 +33,9 @@ type Sink struct {
 	room apart.Room
 }
 
-// NewSink returns a Sink that waits for each record as long as wait, and lets max records hang
+// New returns a Sink that waits for each record as long as wait, and lets max records hang
 // beyond that.
-func NewSink(wait time.Duration, most int) *Sink {
+func New(wait time.Duration, most int) *Sink {
 	return &Sink{wait: wait, max: most}
 }
 
@@ -41,17 +45,17 @@ var (
 	errBusy = errors.New("too many earlier records have not been written yet")
 )
 
-// write passes a record to a handler. If the handler fails, panics, ends its goroutine or does not
+// Write passes a record to a handler. If the handler fails, panics, ends its goroutine or does not
 // return in time, the record goes to the default log, with the reason, and from there to standard
 // error. The answer does not wait longer.
-func (s *Sink) write(ctx context.Context, h slog.Handler, record slog.Record) {
+func (s *Sink) Write(ctx context.Context, h slog.Handler, record slog.Record) {
 	err := s.Try(ctx, h, record)
 	if err == nil {
 		return
 	}
 	fallback := slog.Default().Handler()
 	record = record.Clone()
-	record.AddAttrs(slog.String("log_failed", clip(safe.Error(err))))
+	record.AddAttrs(slog.String("log_failed", words.Clip(safe.Error(err), maxText)))
 	if !safe.Same(fallback, h) && defaultSink.Try(ctx, fallback, record) == nil {
 		return
 	}
@@ -69,40 +73,19 @@ func (s *Sink) Try(ctx context.Context, h slog.Handler, record slog.Record) erro
 		return errBusy
 	}
 	_, err := apart.Run(&s.room, wait, nil, func() (struct{}, error) { return struct{}{}, h.Handle(ctx, record) }, nil)
-	return whyApart(err, wait)
+	return apart.Reason(err, wait)
 }
 
-// whyApart returns the error of code that ran apart, worded for a record.
-func whyApart(err error, limit time.Duration) error {
-	if panicked, ok := err.(*fault.PanicError); ok {
-		return errors.New("it panicked: " + safe.Value(panicked.Value))
-	}
-	if err == apart.ErrLeft {
-		return fmt.Errorf("it took more than %v", limit)
-	}
-	return err
-}
-
-// Warn writes a warning about the program itself, such as an option that has no effect.
-func Warn(ctx context.Context, logger *slog.Logger, message string, attrs ...slog.Attr) {
-	Notice(ctx, logger, slog.LevelWarn, message, attrs...)
-}
-
-// Notice is [Warn] with a level. A handler that hangs does not hold up the call. A nil logger
-// means that of the Call of ctx, and [slog.Default] outside of one.
+// Notice writes a record about the program itself, such as of an option that has no effect. A handler
+// that hangs does not hold up the call.
 func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
 	defer safe.Survive() // of the handler's Enabled
-	if c := FromContext(ctx); logger == nil && c != nil {
-		logger = c.Logger()
-	} else if logger == nil {
-		logger = slog.Default()
-	}
 	if !logger.Enabled(ctx, level) {
 		return
 	}
 	record := slog.NewRecord(time.Now(), level, "mcpchain: "+message, 0)
 	record.AddAttrs(attrs...)
-	warnings.write(context.WithoutCancel(ctx), logger.Handler(), record)
+	warnings.Write(context.WithoutCancel(ctx), logger.Handler(), record)
 }
 
 // The bounds of [Guard].
@@ -117,7 +100,7 @@ func Guard(next slog.Handler) slog.Handler {
 	if g, ok := next.(*guard); ok {
 		return g
 	}
-	return &guard{next, NewSink(guardWait, guardHeld)}
+	return &guard{next, New(guardWait, guardHeld)}
 }
 
 type guard struct {
@@ -143,3 +126,23 @@ func (g *guard) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 func (g *guard) WithGroup(name string) slog.Handler { return &guard{g.next.WithGroup(name), g.sink} }
+
+// Apart runs a function of the program's own, which may panic or end its goroutine, and reports
+// whether it returned. If not, the default log records that with the consequence.
+func Apart(consequence string, f func()) bool {
+	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) { f(); return struct{}{}, nil }, nil)
+	if panicked, ok := err.(*fault.PanicError); ok {
+		Report(consequence, panicked.Value)
+	} else if err != nil {
+		Report(consequence, err)
+	}
+	return err == nil
+}
+
+// Report writes to the default log that a function of the program's own panicked or ended its
+// goroutine. It survives a panic of the default log.
+func Report(what string, p any, more ...slog.Attr) {
+	defer safe.Survive()
+	slog.Default().LogAttrs(context.Background(), slog.LevelError, "mcpchain: the program's own code panicked or ended its goroutine",
+		append([]slog.Attr{slog.String("consequence", what), slog.String("panic", safe.Value(p))}, more...)...)
+}

@@ -1,4 +1,4 @@
-package call
+package stored
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/apart"
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 const (
@@ -45,10 +46,10 @@ func (r *Remote) Rests() bool {
 	return off != 0 && r.now() < time.Duration(off) || r.room.Left() >= remoteStuck
 }
 
-// AskRemote puts a question to a store, and reports whether the store answered. The question
+// Ask puts a question to a store, and reports whether the store answered. The question
 // does not end with its caller's context, because a caller that gives up is not the store's
-// failure. A question that ignores its own context goes on when AskRemote has returned.
-func AskRemote[T any](ctx context.Context, r *Remote, question func(ctx context.Context) (T, error)) (_ T, ok bool) {
+// failure. A question that ignores its own context goes on when Ask has returned.
+func Ask[T any](ctx context.Context, r *Remote, question func(ctx context.Context) (T, error)) (_ T, ok bool) {
 	var none T
 	off := r.off.Load()
 	if r.Rests() || off != 0 && !r.off.CompareAndSwap(off, int64(r.now()+remoteRest)) {
@@ -58,7 +59,7 @@ func AskRemote[T any](ctx context.Context, r *Remote, question func(ctx context.
 	defer cancel()
 	answer, err := apart.Run(&r.room, remoteTime+apart.Grace, nil, func() (T, error) { return question(limited) }, nil)
 	if err != nil {
-		r.failed(ctx, whyApart(err, remoteTime))
+		r.failed(ctx, apart.Reason(err, remoteTime))
 		return none, false
 	}
 	if off != 0 {
@@ -71,6 +72,6 @@ func (r *Remote) failed(ctx context.Context, err error) {
 	now := r.now()
 	r.off.Store(int64(now + remoteRest))
 	if said := r.said.Load(); (said == 0 || now-time.Duration(said) >= remoteSay) && r.said.CompareAndSwap(said, int64(now)) {
-		Warn(ctx, r.logger, r.name+" does not answer; each server counts for itself meanwhile", slog.Any("error", err))
+		call.Warn(ctx, r.logger, r.name+" does not answer; each server counts for itself meanwhile", slog.Any("error", err))
 	}
 }

@@ -1,4 +1,7 @@
-package call
+// Package stored holds what the middlewares have in common that keep something in a store: names
+// of entries (name.go), what is said when a store fails, and a store that several servers share and
+// that each can do without (remote.go).
+package stored
 
 import (
 	"context"
@@ -13,10 +16,10 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// StoreName returns a name for an entry of a store: a hash of texts. Each text is hashed with
+// Name returns a name for an entry of a store: a hash of texts. Each text is hashed with
 // its length, so that no caller can construct the name of another one's entry, and the name
 // reveals none of the texts. It costs one allocation.
-func StoreName(prefix string, parts ...string) string {
+func Name(prefix string, parts ...string) string {
 	var space [512]byte
 	b := space[:0]
 	for _, part := range parts {
@@ -26,7 +29,7 @@ func StoreName(prefix string, parts ...string) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(space[:0], prefix...), sum[:]))
 }
 
-// OwnedName is StoreName for an entry that has an owner; each owner's entries form a group, see
+// OwnedName is [Name] for an entry that has an owner; each owner's entries form a group, see
 // [store.Bound].
 func OwnedName(prefix, owner string, parts ...string) string {
 	var space [512]byte
@@ -59,10 +62,10 @@ func (e *storeError) Unwrap() error { return e.err }
 // fullWait is the wait for a full store that does not say for how long.
 const fullWait = 30 * time.Second
 
-// StoreFailed turns the error of a store into what the caller may read: the store's own fault,
+// Failed turns the error of a store into what the caller may read: the store's own fault,
 // or that what it keeps is not available. effect is what the call may have changed. The cause
 // names the store by what it keeps.
-func StoreFailed(err error, what string, effect fault.Effect) error {
+func Failed(err error, what string, effect fault.Effect) error {
 	var f *fault.Error
 	var room *store.RoomError
 	switch {
