@@ -54,6 +54,7 @@ func sorts() (all []sort) {
 type wiretap struct {
 	token  string
 	method string
+	also   func(http.Header)
 
 	mu     sync.Mutex
 	calls  int
@@ -71,6 +72,9 @@ func (w *wiretap) roundTrip(req *http.Request, host string) (*http.Response, err
 		req.Header.Set("Authorization", "Bearer "+w.token)
 	}
 	req.Host = host
+	if w.also != nil {
+		w.also(req.Header)
+	}
 	var sent []byte
 	if req.Body != nil {
 		var err error
@@ -457,3 +461,62 @@ func holding(limited mcp.Middleware) mcp.Middleware {
 }
 
 type heldKey struct{}
+
+// TestNobodyAnswersForAnother: calls at the same time, of which half are challenged. Each status is that
+// of the call's own POST, although every client names the POST of another one.
+func TestNobodyAnswersForAnother(t *testing.T) {
+	for _, of := range sorts() {
+		t.Run(of.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var keys []string // of all POSTs
+			server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+			server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				time.Sleep(time.Millisecond) // the others come in the meantime
+				if strings.Contains(string(req.Params.Arguments), "deny") {
+					return nil, fault.Unauthenticated("")
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, nil
+			})
+			server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // outside of the chain
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					mu.Lock()
+					keys = append(keys, req.GetExtra().Header.Get(exchange.Header))
+					mu.Unlock()
+					return next(ctx, method, req)
+				}
+			})
+			web := httptest.NewServer(transport.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &of.opts), nil))
+			defer web.Close()
+			var clients sync.WaitGroup
+			for i := range 8 {
+				clients.Go(func() {
+					tap := &wiretap{token: "t", method: middleware.MethodCallTool}
+					tap.also = func(h http.Header) {
+						mu.Lock()
+						defer mu.Unlock()
+						h[exchange.Header] = append([]string(nil), keys...)
+					}
+					session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
+						&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: &hostless{tap}}, DisableStandaloneSSE: true}, speak.Version(of.version))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer session.Close()
+					for range 5 {
+						args := map[string]any{"please": "go on"}
+						if i%2 == 0 {
+							args["please"] = "deny"
+						}
+						_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: args})
+						if denied := i%2 == 0; (err != nil) != denied || (tap.status == 401) != denied || tap.header.Get(exchange.Header) != "" {
+							t.Errorf("%d: %v %d %v", i, err, tap.status, tap.header)
+						}
+					}
+				})
+			}
+			clients.Wait()
+		})
+	}
+}
