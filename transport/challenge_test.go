@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -214,6 +215,10 @@ func TestChallenges(t *testing.T) {
 		"the caller's, writing":     {failing{fail: returns(answered(401)), options: passedOn}, 200, ""},
 		"the caller's, no scope":    {failing{fail: returns(answered(403)), annotations: reads, options: passedOn}, 200, ""},
 		"the tool's own words":      {failing{fail: ownWords(expired), annotations: reads}, 200, ""},
+		"another server's, reading": {failing{fail: returns(fmt.Errorf(`calling "tools/call": %w`, answer(expired))), annotations: reads}, 200, ""},
+		"a deliberate wire error":   {failing{fail: returns(answer(expired)), annotations: reads}, 200, ""},
+		"a kind alone":              {failing{fail: returns(fmt.Errorf("load: %w", fault.KindUnauthenticated)), annotations: reads}, 401, signIn},
+		"a kind alone, writing":     {failing{fail: returns(fmt.Errorf("load: %w", fault.KindUnauthenticated))}, 200, ""},
 		"another kind":              {failing{fail: returns(fault.NotFound("note", "x"))}, 200, ""},
 		"a plain error":             {failing{fail: returns(errPlain), annotations: reads}, 200, ""},
 		"observed":                  {failing{fail: returns(expired), options: &mcpchain.Options{Observe: true}}, 200, ""},
@@ -230,7 +235,7 @@ func TestChallenges(t *testing.T) {
 				require.NotContains(t, tap.header, exchange.Header)
 				require.NotContains(t, fmt.Sprint(tap.header, tap.body), "evil.example")
 				if tc.want == "" {
-					if name != "observed" {
+					if name != "observed" && name != "a deliberate wire error" { // these are sent as they are
 						require.NoError(t, err)
 						require.NotEmpty(t, text)
 					}
@@ -259,6 +264,15 @@ func TestChallenges(t *testing.T) {
 			})
 		}
 	}
+}
+
+// answer is a protocol error with a fault, as another server answers it.
+func answer(f *fault.Error) *jsonrpc.Error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		panic(err)
+	}
+	return &jsonrpc.Error{Code: 403, Message: f.Error(), Data: data}
 }
 
 func refusing(err error) mcp.Middleware {
