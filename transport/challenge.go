@@ -14,22 +14,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/mcpchain/mcpchain/internal/exchange"
-	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // challenges are what the answers of one HTTP handler say in their headers.
 type challenges struct {
-	metadata string // Options.ResourceMetadata
+	handler  http.Handler // the guard, or what it stands around
+	metadata string       // Options.ResourceMetadata
 	statuses bool
-	heard    table.Names[string] // resource_metadata of the guard's challenges, by path; "" after two different ones
 }
 
-func newChallenges(o *Options) *challenges {
+func newChallenges(handler http.Handler, o *Options) *challenges {
 	if u, err := url.Parse(o.ResourceMetadata); o.ResourceMetadata != "" &&
 		(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(o.ResourceMetadata, unquotable)) {
 		panic("transport.HTTP: Options.ResourceMetadata is no absolute URL; give that of the metadata, such as https://example.com/.well-known/oauth-protected-resource/mcp")
 	}
-	return &challenges{metadata: o.ResourceMetadata, statuses: o.Statuses}
+	return &challenges{handler: handler, metadata: o.ResourceMetadata, statuses: o.Statuses}
 }
 
 // unquotable reports whether a character cannot stand in a quoted string of a header without an escape.
@@ -136,9 +136,7 @@ func (c *challenges) complete(a *answer) {
 		case params["scope"] != "":
 			more = append(more, insufficientScope)
 		}
-		if at := params["resource_metadata"]; at != "" {
-			c.hear(a.request.URL.Path, at)
-		} else if c.metadata != "" {
+		if params["resource_metadata"] == "" && c.metadata != "" {
 			more = append(more, `resource_metadata="`+c.metadata+`"`)
 		}
 		if len(more) == 0 {
@@ -153,28 +151,57 @@ func (c *challenges) complete(a *answer) {
 	header[authenticate] = lines
 }
 
-// maxPath bounds the paths and URLs that are remembered.
-const maxPath = 512
+// maxMetadata bounds the URL in a guard's challenge.
+const maxMetadata = 2048
 
-// hear remembers where the guard of a path says that the metadata is.
-func (c *challenges) hear(path, at string) {
-	if len(path) > maxPath || len(at) > maxPath || strings.ContainsFunc(at, unquotable) {
-		return
-	}
-	if have, ok := c.heard.Get(path); !ok {
-		c.heard.Add(path, at)
-	} else if have != at && have != "" {
-		c.heard.Put(path, "") // it depends on something that is not known here
-	}
-}
-
-// metadataOf returns where the metadata of a request's resource is, "" if that is unknown.
-func (c *challenges) metadataOf(req *http.Request) string {
+// metadataOf returns where the metadata of a request's resource is, "" if that is unknown. It asks the
+// guard as a client without a token would. What the guard answers is not kept: that may depend on what
+// the client sent, and is for this client alone.
+func (c *challenges) metadataOf(req *http.Request) (at string) {
 	if c.metadata != "" {
 		return c.metadata
 	}
-	at, _ := c.heard.Get(req.URL.Path)
-	return at
+	bare := req.Clone(req.Context())
+	bare.Method, bare.Body, bare.ContentLength = http.MethodHead, http.NoBody, 0
+	bare.Header = exchange.Without(bare.Header)
+	for _, name := range []string{"Authorization", "Cookie", "Mcp-Session-Id", "Content-Type", "Content-Length"} {
+		bare.Header.Del(name)
+	}
+	answer := &unsent{header: http.Header{}}
+	safe.Call(func() { c.handler.ServeHTTP(answer, bare) }, nil)
+	if answer.status != http.StatusUnauthorized {
+		return ""
+	}
+	all, err := oauthex.ParseWWWAuthenticate(answer.header[authenticate])
+	if err != nil {
+		return ""
+	}
+	for _, one := range all {
+		at = one.Params["resource_metadata"]
+		if one.Scheme == "bearer" && at != "" && len(at) <= maxMetadata && !strings.ContainsFunc(at, unquotable) {
+			return at
+		}
+	}
+	return ""
+}
+
+// An unsent answer is for the server itself.
+type unsent struct {
+	header http.Header
+	status int
+}
+
+func (u *unsent) Header() http.Header { return u.header }
+
+func (u *unsent) WriteHeader(status int) {
+	if u.status == 0 {
+		u.status = status
+	}
+}
+
+func (u *unsent) Write(p []byte) (int, error) {
+	u.WriteHeader(http.StatusOK)
+	return len(p), nil
 }
 
 // posted is what a client sends with POST. It notes whether that is a batch.

@@ -130,7 +130,7 @@ func (f failing) call(t *testing.T, of sort, tap *wiretap) (text string, err err
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: tap}, DisableStandaloneSSE: true}, speak.Version(of.version))
 	require.NoError(t, err)
-	defer func() { require.NoError(t, session.Close()) }()
+	defer session.Close()
 	params := &mcp.CallToolParams{Name: "it"}
 	params.SetProgressToken("p")
 	res, err := session.CallTool(t.Context(), params)
@@ -139,7 +139,9 @@ func (f failing) call(t *testing.T, of sort, tap *wiretap) (text string, err err
 	}
 	calls, status, header, body := tap.calls, tap.status, tap.header, tap.body
 	_, later := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "fine"})
-	require.NoError(t, later, "the session goes on")
+	if !speak.Oldest { // the client of go-sdk v1.7 ends its session over any such status
+		require.NoError(t, later, "the session goes on")
+	}
 	tap.calls, tap.status, tap.header, tap.body = calls, status, header, body
 	return text, err
 }
@@ -359,7 +361,6 @@ func TestTheStatusIsWritten(t *testing.T) {
 	resumable := sort{"", "2025-11-25", mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}}
 	tap := &wiretap{token: "t"}
 	text, err := failing{fail: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		time.Sleep(50 * time.Millisecond) // the event comes first
 		return nil, fault.Unauthenticated("")
 	}}.call(t, resumable, tap)
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/exchange"
 	"github.com/mcpchain/mcpchain/transport"
 )
 
@@ -122,7 +123,7 @@ func TestOtherGuards(t *testing.T) {
 	}
 }
 
-// TestWhereTheMetadataIs: from the guard of the same path, if it says always the same; never from Host.
+// TestWhereTheMetadataIs: it is the guard that says so, of the very request; nothing is kept for another.
 func TestWhereTheMetadataIs(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
 	server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, returns(fault.Unauthenticated("")))
@@ -132,38 +133,41 @@ func TestWhereTheMetadataIs(t *testing.T) {
 	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{Expiration: time.Now().Add(time.Hour)}, nil
 	}
-	at := map[string]string{"/a": ours, "/b": theirs}
 	inside := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: at[r.URL.Path]})(serve).ServeHTTP(w, r)
+		at := map[string]string{"/a": ours, "/b": theirs, "/host": "https://" + r.Host + "/x", "/broken": "https://a.example/\"x"}[r.URL.Path]
+		switch {
+		case r.URL.Path == "/open":
+			serve.ServeHTTP(w, r)
+		case r.Method == http.MethodHead && r.URL.Path == "/panics":
+			panic("a guard")
+		case r.Method == http.MethodHead && (r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" || r.Header.Get(exchange.Header) != "" || r.ContentLength != 0):
+			t.Error(r.Header)
+		default:
+			auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: at})(serve).ServeHTTP(w, r)
+		}
 	})
 	handler := transport.HTTP(inside, nil)
-	call := func(path, authorization string) string {
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://evil.example"+path,
+	call := func(host, path string) string {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+host+path,
 			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"it","arguments":{}}}`))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
-		req.Header.Set("Authorization", authorization)
+		req.Header = http.Header{
+			"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"},
+			"Authorization": {"Bearer x"}, "Cookie": {"a=b"}, exchange.Header: {"guessed"},
+		}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, req)
 		require.Equal(t, http.StatusUnauthorized, w.Code, w.Body.String())
-		return w.Header().Get("WWW-Authenticate")
+		return strings.TrimPrefix(w.Header().Get("WWW-Authenticate"), `Bearer error="invalid_token"`)
 	}
-	const signIn = `Bearer error="invalid_token"`
-	require.Equal(t, signIn, call("/a", "Bearer x"), "the guard has said nothing yet")
 	for range 2 {
-		for path, url := range at {
-			require.Equal(t, `Bearer resource_metadata="`+url+`"`, call(path, ""))
+		require.Equal(t, `, resource_metadata="`+ours+`"`, call("evil.example", "/a"))
+		require.Equal(t, `, resource_metadata="`+theirs+`"`, call("evil.example", "/b"))
+		require.Equal(t, `, resource_metadata="https://evil.example/x"`, call("evil.example", "/host"), "as its own guard says to who sends that")
+		require.Equal(t, `, resource_metadata="https://good.example/x"`, call("good.example", "/host"), "another one reads nothing of it")
+		for _, path := range []string{"/none", "/open", "/panics", "/broken"} {
+			require.Empty(t, call("evil.example", path), path)
 		}
-		for path, url := range at {
-			require.Equal(t, signIn+`, resource_metadata="`+url+`"`, call(path, "Bearer x"))
-		}
-		require.Equal(t, signIn, call("/c", "Bearer x"))
 	}
-	at["/a"] = theirs
-	require.Equal(t, `Bearer resource_metadata="`+theirs+`"`, call("/a", ""))
-	require.Equal(t, signIn, call("/a", "Bearer x"), "which one it is depends on something else")
-	require.Equal(t, signIn+`, resource_metadata="`+theirs+`"`, call("/b", "Bearer x"))
 }
 
 func TestResourceMetadataIsAURL(t *testing.T) {

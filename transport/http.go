@@ -19,9 +19,9 @@ type Options struct {
 
 	// ResourceMetadata is the absolute URL of the metadata about this server as a protected
 	// resource (RFC 9728), for the challenges that name none. Empty means the one that the guard
-	// inside, such as auth.RequireBearerToken, names in its own challenges for the same path, or
-	// none before it has named one: clients then look at the well-known places. It is never made
-	// of what a client sent.
+	// inside, such as auth.RequireBearerToken, names in its own challenge: HTTP asks it for that with
+	// a HEAD request without a token. If it names none, clients look at the well-known places. Set it
+	// if the guard makes its own of the header Host.
 	ResourceMetadata string
 
 	// Statuses answers a call that may be made again later with 429, if it was rate_limited, or 503,
@@ -89,7 +89,7 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 	if opts != nil {
 		o = *opts
 	}
-	front, says := &exchange.Front{}, newChallenges(&o)
+	front, says := &exchange.Front{}, newChallenges(handler, &o)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		a := &answer{ResponseWriter: w, logger: o.Logger, request: req, challenges: says}
 		ctx, header := req.Context(), exchange.Without(req.Header)
