@@ -32,6 +32,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -173,9 +174,12 @@ func (e *Error) With(key string, value any) *Error {
 	})
 }
 
-// Needs returns a copy that names the permission that the caller lacks.
-func (e *Error) Needs(permission string) *Error {
-	return e.change(func(c *Error) { c.data.RequiredPermission = permission })
+// Needs returns a copy that names the permissions that the caller lacks, such as the scopes of
+// its token; none removes them. If they are scopes and the call came over HTTP with a bearer
+// token, the client can be asked to obtain them and to send the call again, see package
+// transport: return such a fault of your own only before the call has changed something.
+func (e *Error) Needs(permissions ...string) *Error {
+	return e.change(func(c *Error) { c.data.RequiredPermission = strings.Join(permissions, ", ") })
 }
 
 // Party returns the party to blame, "" if the fault names none.

@@ -39,9 +39,23 @@ func AlreadyExists(resource, id string) *Error {
 	return e
 }
 
+// Unauthenticated returns a fault that says that the caller has to sign in, or to sign in
+// again. The message is public, as that of [New]: "your access to GitHub has expired". An
+// empty one means the general sentence of the kind.
+//
+// It says that nothing was changed by this call. Over HTTP the client can be asked to sign in
+// and to send the call again, see package transport.
+func Unauthenticated(message string) *Error {
+	e := Generic(KindUnauthenticated)
+	if message != "" {
+		e = e.WithMessage(message)
+	}
+	return e
+}
+
 // Denied returns a fault that says that the caller may not do the action
-// ("delete") on the resource ("project 'alpha'"). Name the missing permission
-// with [Error.Needs].
+// ("delete") on the resource ("project 'alpha'"), and that nothing was changed by this call.
+// Name the missing permissions with [Error.Needs].
 func Denied(action, resource string) *Error {
 	e := Generic(KindPermissionDenied).WithMessage("you are not allowed to " + cut(action, maxText) + " " + cut(resource, maxText) + ".")
 	e.data.Action, e.data.Resource = action, resource

@@ -68,6 +68,16 @@ func TestTextOfConstructors(t *testing.T) {
 				"Suggestion: Ask the user to obtain the permission or to choose another way."),
 		},
 		{
+			"Unauthenticated", fault.Unauthenticated("your access to GitHub has expired"),
+			lines("Not authenticated: your access to GitHub has expired.",
+				"Suggestion: Ask the user to sign in or to renew the credentials, then call again."),
+		},
+		{
+			"Unauthenticated without a reason", fault.Unauthenticated(""),
+			lines("Not authenticated: this call needs valid credentials.",
+				"Suggestion: Ask the user to sign in or to renew the credentials, then call again."),
+		},
+		{
 			"RateLimited", fault.RateLimited("the search API", 30*time.Second),
 			lines("Rate limited: the search API accepts no more calls now.", "Retry: yes, after 30 s."),
 		},
@@ -194,6 +204,8 @@ func TestTextOfBuilders(t *testing.T) {
 		{"message", base.WithMessage("it is busy"), "Deployment in progress: it is busy."},
 		{"code is for programs", base.WithCode("BUSY"), first},
 		{"permission", base.Needs("deploy"), first + " Required permission: deploy."},
+		{"permissions", base.Needs("a:read", "a:write"), first + " Required permission: a:read, a:write."},
+		{"no permission", base.Needs("deploy").Needs(), first},
 		{"no permission", base.Needs(""), first},
 		{"blank permission", base.Needs(" \n"), first},
 		{"the name of a limit is for programs", base.WithCode("LIMIT_REACHED").With("limit", "owner"), first},

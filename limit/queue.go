@@ -109,7 +109,7 @@ func (l *limiter) admit(a *candidate) error {
 	case ok:
 		why := refusal{rule: short.rule, whose: l.whose(a, short.rule), why: noTokens, wait: short.wait}
 		l.release(a)
-		return l.refuse(why)
+		return l.refuse(a.ctx, why)
 	}
 	l.release(a)
 	a.hold = hold{cost: a.cost} // this server counts for itself
@@ -260,7 +260,7 @@ func (l *limiter) enqueue(a *candidate, now time.Duration) (*waiter, error) {
 	late := why.wait > l.Wait-a.waited // also if no call is to wait
 	if why.why == never || late && l.queued == 0 {
 		l.settle(&a.hold)
-		return nil, l.refuse(why)
+		return nil, l.refuse(a.ctx, why)
 	}
 	var f *flow
 	if i := slices.IndexFunc(l.turns, func(f *flow) bool { return f.owner == a.owner }); i >= 0 {
@@ -312,7 +312,7 @@ func (l *limiter) giveUp(w *waiter) error {
 	why := l.blocking(&w.candidate, now)
 	l.settle(&w.hold)
 	l.serve() // it may have held up others
-	return l.refuse(why)
+	return l.refuse(w.ctx, why)
 }
 
 // blocking says which limit holds a call up for longest. If none does, the call waits

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -59,8 +61,9 @@ func what(method string) string {
 	}
 }
 
-// refuse returns the refusal as a fault, and counts it.
-func (l *limiter) refuse(r refusal) error {
+// refuse returns the refusal of the call of ctx as a fault, and counts it. If the call came over
+// HTTP, its answer gets the headers RateLimit and RateLimit-Policy.
+func (l *limiter) refuse(ctx context.Context, r refusal) error {
 	l.Stats.Refused.Add(1)
 	retry := fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
 	var message, instead string
@@ -78,6 +81,9 @@ func (l *limiter) refuse(r refusal) error {
 		}
 		instead = "Call again when other calls have finished. Make fewer calls in parallel."
 		retry.RetryAfterSeconds = 1 // it is unknown when a call will have finished
+	}
+	if c := call.FromContext(ctx); c != nil {
+		c.Exchange().RateLimit(r.policy(), state(r.rule.Name, retry))
 	}
 	return fault.New(fault.KindRateLimited, message).WithCode(wire.LimitCode).
 		Suggest(cmp.Or(r.rule.Instead, instead)).With(wire.LimitDetail, r.rule.Name).WithRetry(retry)
@@ -119,8 +125,9 @@ func span(d time.Duration) string {
 }
 
 // SetHeader sets the headers Retry-After and RateLimit for a refusal of this package, as
-// [middleware.FaultOf] returns it, for hosts that answer over HTTP themselves. It reports
-// whether f is such a refusal; if not, it sets nothing.
+// [middleware.FaultOf] returns it, for hosts that answer over HTTP themselves. Behind
+// transport.HTTP every refusal gets RateLimit without it. SetHeader reports whether f is such
+// a refusal; if not, it sets nothing.
 func SetHeader(h http.Header, f *fault.Error) bool {
 	d := f.Data()
 	name, ok := d.Details[wire.LimitDetail].(string)
@@ -128,12 +135,35 @@ func SetHeader(h http.Header, f *fault.Error) bool {
 		return false
 	}
 	if d.Retry.ShouldRetry {
-		wait := strconv.FormatFloat(math.Ceil(d.Retry.RetryAfterSeconds), 'f', 0, 64)
-		h.Set("Retry-After", wait)
-		h.Set("Ratelimit", quote(name)+";r=0;t="+wait)
+		h.Set("Retry-After", seconds(d.Retry.RetryAfterSeconds))
+		h.Set("Ratelimit", state(name, *d.Retry))
 	}
 	return true
 }
+
+// state returns the value of the header RateLimit (draft-ietf-httpapi-ratelimit-headers-11) of
+// a limit that is used up.
+func state(name string, retry fault.Retry) string {
+	if !retry.ShouldRetry {
+		return quote(name) + ";r=0"
+	}
+	return quote(name) + ";r=0;t=" + seconds(retry.RetryAfterSeconds)
+}
+
+// policy returns the value of the header RateLimit-Policy of what the refused call exceeded.
+func (r *refusal) policy() string {
+	switch name := quote(r.rule.Name); {
+	case r.why == never:
+		return name + ";q=0"
+	case r.rule.Calls > 0 && (r.why == noTokens || r.rule.Running == 0):
+		return name + ";q=" + strconv.Itoa(r.rule.Calls) + ";w=" + seconds(r.rule.Per.Seconds())
+	default:
+		return name + ";q=" + strconv.Itoa(r.rule.Running) + `;qu="concurrent-requests"`
+	}
+}
+
+// seconds writes a time in whole seconds, rounded up.
+func seconds(s float64) string { return strconv.FormatFloat(math.Ceil(s), 'f', 0, 64) }
 
 // quote returns text as a string of a structured field (RFC 9651). It leaves out what is
 // not printable ASCII.

@@ -82,6 +82,13 @@ type Options struct {
 	// shows nothing of them. The other readers always read them, so it is for Anyone alone.
 	QuoteService func(host, errorType string) bool
 
+	// CallersCredentials says that services check credentials that belong to the caller of the call,
+	// because the server passes them on or exchanged them for others: a 401 or 403 of a service is
+	// then unauthenticated or permission_denied for every reader, and no failure of this server. Over
+	// HTTP such a failure can ask the client to sign in again, see package transport. Where some
+	// services have the server's own key, leave it false and word the others' refusals with a rule.
+	CallersCredentials bool
+
 	// Reveal turns masking and scrubbing off, for development: callers see every error as
 	// it is, and [Successes] hides nothing. Only the program can set it, never a request.
 	// New writes a warning into the log when it is set.
@@ -122,7 +129,7 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	settings := &call.Settings{Logger: o.Logger, Reveal: o.Reveal, Quote: o.QuoteService, Trust: failure.Trust(o.Reader)}
+	settings := &call.Settings{Logger: o.Logger, Reveal: o.Reveal, Quote: o.QuoteService, Trust: failure.Trust(o.Reader), PassedOn: o.CallersCredentials}
 	worded := scrub.ForAnyone
 	if o.Reader != Anyone {
 		worded = scrub.Credentials

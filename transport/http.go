@@ -16,6 +16,18 @@ type Options struct {
 	// Logger gets one record at level Info for each answer that is replaced. Nil means
 	// [slog.Default] at the time of the record.
 	Logger *slog.Logger
+
+	// ResourceMetadata is the absolute URL of the metadata about this server as a protected
+	// resource (RFC 9728), for the challenges that name none. Empty means the one that the guard
+	// inside, such as auth.RequireBearerToken, names in its own challenge: HTTP asks it for that with
+	// a HEAD request without a token. If it names none, clients look at the well-known places. Set it
+	// if the guard makes its own of the header Host.
+	ResourceMetadata string
+
+	// Statuses answers a call that may be made again later with 429, if it was rate_limited, or 503,
+	// if a service is not available, and with Retry-After. It is for hosts whose clients understand
+	// that: most others give the text of such an answer to nobody. False means 200.
+	Statuses bool
 }
 
 // HTTP returns a handler that stands around handler, the one that serves MCP:
@@ -23,7 +35,8 @@ type Options struct {
 //	http.Handle("/mcp", transport.HTTP(mcp.NewStreamableHTTPHandler(get, nil), nil))
 //
 // Put it outermost, also outside of auth.RequireBearerToken, which sends the text of the
-// error that its verifier returns. opts may be nil. HTTP panics when handler is nil.
+// error that its verifier returns. opts may be nil. HTTP panics when handler is nil or an
+// option makes no sense.
 //
 // # What is hidden
 //
@@ -35,6 +48,27 @@ type Options struct {
 // Each replacement has a reference, under which the log has the original. A JSON-RPC error
 // above 64 KiB passes unchanged, and so does one that is written in several parts; the SDK
 // writes each message at once.
+//
+// # Challenges
+//
+// When a call fails because its caller has to sign in again, or lacks a scope, and it came with
+// a bearer token, the answer is a challenge (RFC 6750): 401 with error="invalid_token", or 403
+// with error="insufficient_scope" and the scopes. The client then signs in and sends the same
+// call again, and the model sees nothing of it. The program says so with
+// [fault.Unauthenticated], or [fault.Denied] with [fault.Error.Needs]; with a rule of package
+// mask; or, for what services refuse, with mask.Options.CallersCredentials.
+//
+// Because a challenge repeats the call, it is sent only if the call reads (ReadOnlyHint), is
+// idempotent (IdempotentHint), was witnessed to have changed nothing, or if the handler
+// returned the fault itself, which says that nothing was changed. Otherwise the answer is the
+// usual one. So it is over stdio, for a batch, and after the header of the answer was written:
+// with progress in a stream of events, or with an EventStore.
+//
+// The body of a challenge is a JSON-RPC error with the text of the failure. Challenges of a
+// guard inside, such as auth.RequireBearerToken, get the error that they leave out.
+//
+// The answer to a call that package limit refuses has the headers RateLimit and
+// RateLimit-Policy.
 //
 // # When an answer is on the wire
 //
@@ -55,9 +89,9 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 	if opts != nil {
 		o = *opts
 	}
-	front := &exchange.Front{}
+	front, says := &exchange.Front{}, newChallenges(handler, &o)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		a := &answer{ResponseWriter: w, logger: o.Logger, request: req}
+		a := &answer{ResponseWriter: w, logger: o.Logger, request: req, challenges: says}
 		ctx, header := req.Context(), exchange.Without(req.Header)
 		switch req.Method {
 		case http.MethodPost:
@@ -71,6 +105,7 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 		}
 		inner := req.WithContext(ctx)
 		inner.Header = header
+		a.watch(inner)
 		handler.ServeHTTP(a, inner)
 		a.end()
 	})
@@ -84,6 +119,10 @@ type answer struct {
 	logger   *slog.Logger
 	request  *http.Request
 	exchange *exchange.Exchange
+
+	challenges *challenges
+	posted     posted
+	single     bool // see alone
 
 	status int  // what was given to WriteHeader; 0 before that
 	kept   kept // what body has
@@ -112,6 +151,9 @@ func (a *answer) FlushError() error {
 	case text:
 		return nil
 	case message: // of several parts
+		if a.single {
+			return nil
+		}
 		if err := a.release(); err != nil {
 			return err
 		}
@@ -133,6 +175,8 @@ func (a *answer) WriteHeader(status int) {
 		return
 	}
 	a.status = status
+	a.say()
+	status = a.status
 	header := a.Header()
 	switch kind := header.Get("Content-Type"); {
 	case status >= http.StatusBadRequest && strings.HasPrefix(kind, "text/plain"):
@@ -164,8 +208,13 @@ func (a *answer) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	part := p
-	if len(p) <= maxPart && bytes.Contains(p, []byte(`"error"`)) {
-		part = a.masked(p)
+	if a.single {
+		if part = alone(p); part == nil {
+			return len(p), nil
+		}
+	}
+	if len(part) <= maxPart && bytes.Contains(part, []byte(`"error"`)) {
+		part = a.masked(part)
 	}
 	if a.kept == message {
 		if a.body.Len() == 0 {

@@ -6,7 +6,8 @@
 //
 // Both see that a message that the SDK cannot read gets an answer that hides how decoding
 // failed, and go on after it. Both know when an answer has been written: package drain
-// waits for that, so that a server that ends loses no answer.
+// waits for that, so that a server that ends loses no answer. Over HTTP a client whose token has
+// expired, or is too narrow, is asked to sign in and to call again.
 //
 // To find the call that an answer belongs to, each POST and each request over stdio carries
 // the header Mcpchain-Exchange on its way through the SDK. Its value is random and means

@@ -91,7 +91,7 @@ func (c *Call) Explain(f *failure.Failure, x classify.Finding) {
 // circumstances returns what a failure of this call is made of, beside its error.
 func (c *Call) circumstances() failure.Circumstances {
 	s := c.settings()
-	of := failure.Circumstances{Reader: &s.reader, Request: c, OwnCredentials: s.Trust == failure.Operator, Hints: s.Hints, Witness: c, Client: methods[c.method].client}
+	of := failure.Circumstances{Reader: &s.reader, Request: c, OwnCredentials: s.Trust == failure.Operator, PassedOn: s.PassedOn, Hints: s.Hints, Witness: c, Client: methods[c.method].client}
 	if of.Shutdown = c.serverEnded(); !of.Shutdown {
 		of.Ended = c.Err()
 	}

@@ -67,7 +67,10 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		return nil, err
 	case c.Observing():
 		return c.observed(res, err, f)
+	case c.challenge(f):
+		return nil, c.methodError(f)
 	}
+	c.later(f)
 	return c.answer(res, err, f)
 }
 

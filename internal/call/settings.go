@@ -48,6 +48,9 @@ type Settings struct {
 	// matches no rule. The most trusting middleware counts.
 	Trust failure.Trust
 
+	// PassedOn says that the credentials that services refuse are those that came with the call.
+	PassedOn bool
+
 	// Quote reports whether the words of a service that refused a request are shown to anyone. The
 	// host is "" if the error does not name it.
 	Quote func(host, errorType string) bool
@@ -114,7 +117,7 @@ func (s *Settings) over(have *setup) *setup {
 	to := &setup{
 		Settings: Settings{
 			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
-			Witnessed: have.Witnessed, Trust: max(have.Trust, s.Trust), Quote: have.Quote, Reveal: have.Reveal || s.Reveal, Observe: have.Observe || s.Observe,
+			Witnessed: have.Witnessed, Trust: max(have.Trust, s.Trust), Quote: have.Quote, Reveal: have.Reveal || s.Reveal, PassedOn: have.PassedOn || s.PassedOn, Observe: have.Observe || s.Observe,
 			Rules: slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
 		parts: append(slices.Clip(have.parts), s), logs: have.logs,

@@ -39,6 +39,9 @@ type Exchange struct {
 	mu      sync.Mutex
 	ended   bool
 	waiting []Waiter
+	says    *Says // see says.go
+	batch   bool
+	fixed   bool
 }
 
 // A Waiter waits for the end of an Exchange.

@@ -31,6 +31,7 @@ type Failure struct {
 	err  error               // the original, nil if a tool reported its failure in a result of its own
 	res  *mcp.CallToolResult // the result that came with it, if any
 
+	passedOn  bool // see Circumstances.PassedOn
 	known     Known
 	witnessed Witnessed // nil: nothing was seen
 	hints     []fault.HintRule
@@ -67,6 +68,7 @@ type Circumstances struct {
 	Witness Witnessed // nil: nothing was seen
 
 	OwnCredentials bool  // the credentials that services refuse are the caller's own
+	PassedOn       bool  // the same, because the program passes on those of the call
 	Client         bool  // a client failed to answer its server
 	Refused        bool  // the call was refused before its handler ran, and the fault says so
 	Ended          error // how the caller's context has ended
@@ -82,10 +84,10 @@ func IsError(res mcp.Result) bool {
 
 // Make makes f the Failure of res and err.
 func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
-	f.err, f.res, f.hints, f.witnessed = err, res, of.Hints, of.Witness
+	f.err, f.res, f.hints, f.witnessed, f.passedOn = err, res, of.Hints, of.Witness, of.PassedOn
 	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Bare: err == nil || bare(err), Request: of.Request}
 	if err != nil {
-		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, OwnCredentials: of.OwnCredentials, Ended: of.Shutdown})
+		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, OwnCredentials: of.OwnCredentials || of.PassedOn, Ended: of.Shutdown})
 	}
 	if seen.Report = reportOf(res, err); seen.Report == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may match the words of a tool as it matches the text of an error.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,23 +42,31 @@ func Run(t *testing.T, program string, args ...string) string {
 }
 
 // Recipe plays the story of a recipe, over stdio and over HTTP, and compares what it prints
-// with a file, which it writes anew if update is set.
+// with a file, which it writes anew if update is set. If there is a file of the same name with
+// ".http" before its end, what it prints over HTTP is compared with that.
 func Recipe(t *testing.T, program, file string, update bool) {
 	t.Helper()
-	if update {
-		if err := os.WriteFile(file, []byte(steady(Run(t, program, "-story"))), 0o644); err != nil {
+	overHTTP := strings.TrimSuffix(file, ".golden") + ".http.golden"
+	if _, err := os.Stat(overHTTP); err != nil {
+		overHTTP = file
+	}
+	for _, of := range []struct {
+		how, file string
+		args      []string
+	}{{"stdio", file, []string{"-story"}}, {"http", overHTTP, []string{"-story", "http"}}} {
+		if update && (of.how == "stdio" || of.file != file) {
+			if err := os.WriteFile(of.file, []byte(steady(Run(t, program, of.args...))), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(of.file)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for how, args := range map[string][]string{"stdio": {"-story"}, "http": {"-story", "http"}} {
-		t.Run(how, func(t *testing.T) {
+		t.Run(of.how, func(t *testing.T) {
 			t.Parallel()
-			if got := steady(Run(t, program, args...)); got != string(want) || got == "" {
-				t.Errorf("%s over %s differs from %s; it prints\n%s", filepath.Base(program), how, file, got)
+			if got := steady(Run(t, program, of.args...)); got != string(want) || got == "" {
+				t.Errorf("%s over %s differs from %s; it prints\n%s", filepath.Base(program), of.how, of.file, got)
 			}
 		})
 	}

@@ -4,9 +4,11 @@ package story
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -31,7 +33,8 @@ type Story struct {
 
 	// Play prints what one client gets. Instead, Visit makes a session for each client with
 	// connect: over stdio a server of its own with the token in $TOKEN, over HTTP the same
-	// server with the token in a header.
+	// server with the token in a header. Of several, separated by blanks, the next one is used
+	// when the server asks the client to sign in again, which it can over HTTP alone.
 	Play  func(ctx context.Context, session *mcp.ClientSession)
 	Visit func(ctx context.Context, connect func(token string) (*mcp.ClientSession, error))
 
@@ -88,6 +91,7 @@ func (s Story) play(ctx context.Context, overHTTP bool) (err error) {
 		if err != nil {
 			return nil, err
 		}
+		token, _, _ = strings.Cut(token, " ")
 		cmd.Env = append(os.Environ(), "TOKEN="+token)
 		return s.connect(ctx, &mcp.CommandTransport{Command: cmd})
 	}
@@ -106,7 +110,7 @@ func (s Story) play(ctx context.Context, overHTTP bool) (err error) {
 		}
 		defer func() { err = errors.Join(err, s.stop(cmd)) }()
 		connect = func(token string) (*mcp.ClientSession, error) {
-			return s.connect(ctx, &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: bearer(token)}})
+			return s.connect(ctx, &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: &bearer{tokens: strings.Fields(token)}}})
 		}
 	}
 	if s.Visit != nil {
@@ -149,15 +153,40 @@ func (s Story) stop(cmd *exec.Cmd) error {
 	return err
 }
 
-// bearer sends its token with each request.
-type bearer string
+// bearer sends its token with each request. If it has more than one and the server asks it to sign in,
+// it sends the request again with the next one, as clients with OAuth do.
+type bearer struct {
+	mu     sync.Mutex
+	tokens []string
+}
 
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+string(b))
+func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	for {
+		b.mu.Lock()
+		tokens := b.tokens
+		b.mu.Unlock()
+		again := r.Clone(r.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		if len(tokens) > 0 {
+			again.Header.Set("Authorization", "Bearer "+tokens[0])
+		}
+		resp, err := http.DefaultTransport.RoundTrip(again)
+		if err != nil || len(tokens) < 2 || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		_ = resp.Body.Close()
+		fmt.Printf("(%s, %s: the client signs in and calls again)\n", resp.Status, resp.Header.Get("WWW-Authenticate"))
+		b.mu.Lock()
+		b.tokens = tokens[1:]
+		b.mu.Unlock()
+	}
 }
 
 // started are the servers over HTTP, which do not end with this program.

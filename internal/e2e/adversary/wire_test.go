@@ -247,6 +247,9 @@ type post struct {
 	session            atomic.Value // string
 }
 
+// exchangeHeader leads a call to its POST, inside the server.
+const exchangeHeader = "Mcpchain-Exchange"
+
 func newPost(url, user, version string) *post {
 	return &post{url: url, user: user, version: version, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 }
@@ -257,6 +260,7 @@ func (p *post) exchange(ctx context.Context, message []byte, _ string) (reply, e
 		return reply{}, err
 	}
 	req.Header.Set("Authorization", "Bearer "+p.user)
+	req.Header.Set(exchangeHeader, "guessed") // the name of another one's POST
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if session, _ := p.session.Load().(string); session != "" {
@@ -286,6 +290,9 @@ func (p *post) exchange(ctx context.Context, message []byte, _ string) (reply, e
 	}
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
 		p.session.Store(id)
+	}
+	if bytes.Contains(bytes.ToLower(raw.Bytes()), []byte(strings.ToLower(exchangeHeader))) {
+		return reply{}, fmt.Errorf("a header of the server's own has left: %s", raw.Bytes())
 	}
 	got := reply{status: resp.StatusCode, raw: raw.Bytes()}
 	for line := range bytes.Lines(got.raw) {
