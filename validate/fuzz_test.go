@@ -12,16 +12,18 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/validate/playground"
 )
 
-type fuzzedField struct{ namespace, tag, param string }
+type fuzzed struct{ namespace, tag, param string }
 
-func (f fuzzedField) Tag() string        { return f.tag }
-func (f fuzzedField) Param() string      { return f.param }
-func (f fuzzedField) Field() string      { return f.namespace }
-func (f fuzzedField) Namespace() string  { return f.namespace }
-func (f fuzzedField) Value() any         { return f.param }
-func (f fuzzedField) Kind() reflect.Kind { return reflect.String }
+func (f fuzzed) Tag() string        { return f.tag }
+func (f fuzzed) Param() string      { return f.param }
+func (f fuzzed) Field() string      { return f.namespace }
+func (f fuzzed) Namespace() string  { return f.namespace }
+func (f fuzzed) Value() any         { return f.param }
+func (f fuzzed) Kind() reflect.Kind { return reflect.String }
+func (f fuzzed) Error() string      { return f.tag }
 
 // FuzzChecks makes violations of what handlers say of any arguments: it ends, and
 // what it says is short and can be written.
@@ -38,8 +40,12 @@ func FuzzChecks(f *testing.F) {
 		if json.Unmarshal(args, &c.args) != nil {
 			c.args = nil
 		}
-		one, _ := c.field(fuzzedField{namespace, tag, param})
-		violations := []fault.Violation{one}
+		var violations []fault.Violation
+		for _, of := range playground.Violations(fuzzed{namespace, tag, param}, c.argument) {
+			one, _ := c.field(of)
+			violations = append(violations, one)
+		}
+		require.Len(t, violations, 1)
 		for _, err := range []error{
 			&json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[int8]()}, &json.UnmarshalTypeError{Field: field, Type: reflect.TypeFor[time.Time]()},
 			&strconv.NumError{Func: tag, Num: text, Err: strconv.ErrRange}, &time.ParseError{Layout: param, Value: text},

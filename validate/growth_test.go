@@ -24,7 +24,7 @@ func TestGrowth(t *testing.T) {
 	fields := func(n int) error {
 		list := make(fieldErrors, n)
 		for i := range list {
-			list[i] = aField{"min", "1", fmt.Sprintf("Input.Name%d", i), ""}
+			list[i] = aField{[]string{"min", "gtfield"}[i%2], "Other", fmt.Sprintf("Input.Name%d", i), ""}
 		}
 		return validate.Arguments(list)
 	}
@@ -32,7 +32,7 @@ func TestGrowth(t *testing.T) {
 		return nil, fields(len(req.Params.Arguments) / 10)
 	}
 	tool := validate.Tool(json.RawMessage(schema), handler)
-	own := middleware.Tool(handler, validate.New(nil))
+	own := middleware.Tool(handler, validate.New(knowing()))
 	for name, c := range map[string]struct {
 		handler mcp.ToolHandler
 		args    func(n int) string

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -28,7 +31,7 @@ import (
 //	}
 //
 // Errors of encoding/json, strconv and time in it become violations, and any other error
-// the generic validation fault: its text is not shown. Errors of go-playground/validator
+// the generic validation fault: its text is not shown. Errors that Options.Violations knows
 // need no mark. A nil error stays nil. A handler that words the fault itself returns one
 // from fault.Invalid, or errors.Join of several, and needs no mark either.
 func Arguments(err error) error {
@@ -48,11 +51,13 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 	return guarded(func() *fault.Error { // the errors are untrusted
 		marked := false
 		var values []error
-		var fields []fieldError
+		var fields []fault.Violation
+		checked := sync.OnceValue(func() *checks { return v.checks(args, schema()) })
+		argument := func(path string) string { return checked().argument(path) }
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
-			} else if found := fieldErrors(err); found != nil {
+			} else if found := v.violations(err, argument); found != nil {
 				fields = append(fields, found...)
 			} else if marked {
 				values = append(values, err)
@@ -62,7 +67,7 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 		if !marked && len(fields) == 0 {
 			return nil
 		}
-		c := v.checks(args, schema())
+		c := checked()
 		var violations []fault.Violation
 		for _, err := range values {
 			if at, rule, expected := c.value(err); rule != "" {
@@ -87,8 +92,7 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 const (
 	maxSearched = 1 << 17 // bytes of arguments in which a value is looked for
 	maxPlaced   = 1 << 10 // bytes of a value that is looked for
-	maxFields   = 1000    // field errors that are counted
-	maxResolved = 100     // field errors whose place is looked for
+	maxResolved = 100     // fields whose place is looked for, and as many that others are compared with
 	maxMembers  = 1000    // names that one is compared with: a struct has fewer
 )
 
@@ -98,6 +102,7 @@ type checks struct {
 	hide   bool
 	schema *explain.Schema
 	places map[string][]string // of the scalar values, by their texts
+	asked  int                 // how often argument was called
 }
 
 func (v *validator) checks(args []byte, schema *explain.Schema) *checks {
@@ -110,6 +115,87 @@ func (v *validator) checks(args []byte, schema *explain.Schema) *checks {
 	}
 	return c
 }
+
+// violations returns what Options.Violations says of an error.
+func (v *validator) violations(err error, argument func(path string) string) []fault.Violation {
+	if v.Violations == nil {
+		return nil
+	}
+	return v.Violations(err, argument)
+}
+
+// field completes what a checker found wrong with a field. It is known if the arguments or the
+// schema have its name.
+func (c *checks) field(of fault.Violation) (one fault.Violation, known bool) {
+	names := split(of.Field)
+	at, known := c.resolve(names)
+	if len(at) == 0 {
+		at = []string{""} // no value has that name
+	}
+	one = c.violation(at, of.Rule, of.Expected)
+	if one.Received != nil { // what is near a value says something about it
+		one.Suggestion = of.Suggestion
+	}
+	return one, known
+}
+
+// argument returns how the caller names the field with a path.
+func (c *checks) argument(path string) string {
+	if c.asked++; c.asked > maxResolved {
+		return path
+	}
+	at, _ := c.resolve(split(path))
+	name, _ := explain.Place(c.args, at)
+	return name
+}
+
+// split returns the names in a path, "Items[1].SKU".
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) })
+}
+
+// resolve returns the place for names of a Go struct, compared with the members of the
+// arguments and with the properties of the schema. It is known if all of them are found.
+func (c *checks) resolve(names []string) (at []string, known bool) {
+	value := c.args
+	known = len(names) > 0
+	for _, name := range names {
+		if list, ok := value.([]any); ok {
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
+				at, value = append(at, name), list[i]
+				continue
+			}
+		}
+		object, _ := value.(map[string]any)
+		actual := name
+		_, has := object[name]
+		if !has && len(object) <= maxMembers {
+			actual, has = sameName(name, maps.Keys(object))
+		}
+		if !has {
+			actual, has = sameName(name, slices.Values(c.schema.Known(at)))
+		}
+		if !has {
+			actual, known = name, false
+		}
+		at, value = append(at, actual), object[actual]
+	}
+	return at, known
+}
+
+// sameName finds the name that is the given one but for case and what separates words: UserID
+// is user_id.
+func sameName(name string, of iter.Seq[string]) (found string, ok bool) {
+	folded := folder.Replace(strings.ToLower(name))
+	for have := range of {
+		if (!ok || have < found) && folder.Replace(strings.ToLower(have)) == folded {
+			found, ok = have, true
+		}
+	}
+	return found, ok
+}
+
+var folder = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // value says what a marked error of the standard library tells, and about which place.
 func (c *checks) value(err error) (at []string, rule, expected string) {
@@ -129,7 +215,7 @@ func (c *checks) value(err error) (at []string, rule, expected string) {
 		}
 		return c.find(e.Num), "type", expected
 	case *time.ParseError:
-		return c.find(strings.Trim(e.Value, `"`)), "format", timeWords(strings.Trim(e.Layout, `"`))
+		return c.find(strings.Trim(e.Value, `"`)), "format", words.Time(strings.Trim(e.Layout, `"`))
 	case *json.UnmarshalTypeError:
 		at, _ = c.resolve(steps(e))
 		return at, "type", typeWords(e.Type)
@@ -192,23 +278,6 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	return one
 }
 
-// timeWords shows by an example how a time is written in a layout of package time.
-func timeWords(layout string) string {
-	switch example := exampleTime.Format(layout); layout {
-	case "":
-		return "a date or time"
-	case time.RFC3339, time.RFC3339Nano:
-		return "a date and time with its zone, such as 2026-01-31T13:45:00Z"
-	case time.DateOnly:
-		return "a date such as " + example
-	default:
-		return "a string such as '" + example + "'"
-	}
-}
-
-// exampleTime has no two parts that are the same, so that it shows which is which.
-var exampleTime = time.Date(2026, time.January, 31, 13, 45, 6, 0, time.UTC)
-
 // typeWords says in words for a caller what a Go type takes.
 func typeWords(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {
@@ -218,7 +287,7 @@ func typeWords(t reflect.Type) string {
 		return "a value of another type"
 	}
 	if t == reflect.TypeFor[time.Time]() {
-		return timeWords(time.RFC3339)
+		return words.Time(time.RFC3339)
 	}
 	switch k := t.Kind(); {
 	case k == reflect.Bool:

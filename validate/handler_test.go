@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"reflect"
@@ -22,7 +23,11 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/validate"
+	"github.com/mcpchain/mcpchain/validate/playground"
 )
+
+// knowing are options that know the errors of go-playground/validator.
+func knowing() *validate.Options { return &validate.Options{Violations: playground.Violations} }
 
 // checked are arguments in which the handlers below find something wrong.
 const checked = `{"count":"five","when":"tomorrow","filter":"{\"a\":","items":[{"qty":1},{"qty":"two"}],"small":300,"password":"` + harness.Canary + `","user_id":"7x","email":"nobody","due":"2026-07-28T15:04:05Z","day":"today","empty":"","same":"twice","again":"twice"}`
@@ -148,7 +153,7 @@ func TestHandlersOwnChecks(t *testing.T) {
 		for name, c := range handlerCases() {
 			t.Run(name, func(t *testing.T) {
 				log := harness.NewLog(slog.LevelInfo)
-				s := serve(t, era, checkers(c.err), standard(&mcpchain.Options{Logger: log.Logger()}))
+				s := serve(t, era, checkers(c.err), standard(&mcpchain.Options{Logger: log.Logger(), Validate: knowing()}))
 				for i, tool := range []string{"typed", "raw", "checked"} {
 					got := invoke(t, s, tool, checked)
 					require.Len(t, log.Records(), i+1)
@@ -199,7 +204,7 @@ func TestMarked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			quiet := mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)})
-			s := serve(t, harness.Current, checkers(validate.Arguments(c.err)), quiet, validate.New(nil))
+			s := serve(t, harness.Current, checkers(validate.Arguments(c.err)), quiet, validate.New(knowing()))
 			for _, tool := range []string{"typed", "raw", "checked"} {
 				text, _, _ := strings.Cut(invoke(t, s, tool, checked).Text(), "\nReference")
 				require.Equal(t, c.want, text, tool)
@@ -219,8 +224,8 @@ func TestToolTakesTheOptionsOutside(t *testing.T) {
 		opts *validate.Options
 		want string
 	}{
-		"default": {nil, "Validation Error: Argument 'email' expected an email address, but received 'nobody'."},
-		"hidden":  {&validate.Options{HideReceived: true}, "Validation Error: Argument 'email' expected an email address, but received a string that is not shown."},
+		"default": {knowing(), "Validation Error: Argument 'email' expected an email address, but received 'nobody'."},
+		"hidden":  {&validate.Options{HideReceived: true, Violations: playground.Violations}, "Validation Error: Argument 'email' expected an email address, but received a string that is not shown."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := harness.NewLog(slog.LevelInfo)
@@ -229,7 +234,7 @@ func TestToolTakesTheOptionsOutside(t *testing.T) {
 			require.Equal(t, "validate_test.fieldErrors", log.Only(t)["error_types"])
 		})
 	}
-	s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", "Input.Email", "nobody"}}), validate.New(&validate.Options{ProtocolError: true}))
+	s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", "Input.Email", "nobody"}}), validate.New(&validate.Options{ProtocolError: true, Violations: playground.Violations}))
 	require.EqualValues(t, jsonrpc.CodeInvalidParams, invoke(t, s, "checked", checked).Protocol().Code)
 
 	tool := validate.Tool(json.RawMessage(checkedSchema), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -262,7 +267,7 @@ func TestManyMembers(t *testing.T) {
 		for i := range c.members {
 			args += fmt.Sprintf(`,"%d":0`, i)
 		}
-		s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", c.namespace, "nobody"}}), validate.New(nil))
+		s := serve(t, harness.Current, checkers(fieldErrors{aField{"email", "", c.namespace, "nobody"}}), validate.New(knowing()))
 		require.Equal(t, c.want, invoke(t, s, "raw", args+"}").Text(), c)
 	}
 }
@@ -382,7 +387,87 @@ func TestEnumerationOfAValidator(t *testing.T) {
 			mcp.AddTool(s, &mcp.Tool{Name: "it"}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
 				return nil, nil, fieldErrors{aField{"oneof", param, "Input.count", "fvie"}}
 			})
-		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: knowing()}))
 		require.Equal(t, "Validation Error: "+want, invoke(t, s, "it", `{"count":"fvie"}`).Text())
+	}
+}
+
+// TestErrorsOfACheckerAreOptIn: without the option, errors of a library that checks values are as
+// unknown as any other's, and the mark of Arguments says no more than that the arguments are wrong.
+func TestErrorsOfACheckerAreOptIn(t *testing.T) {
+	for _, c := range []struct {
+		opts  *validate.Options
+		err   error
+		kind  fault.Kind
+		field string
+	}{
+		{nil, fieldErrors{aField{"email", "", "Input.Email", "nobody"}}, fault.KindInternal, ""},
+		{nil, validate.Arguments(fieldErrors{aField{"email", "", "Input.Email", "nobody"}}), fault.KindValidation, ""},
+		{knowing(), fieldErrors{aField{"email", "", "Input.Email", "nobody"}}, fault.KindValidation, "email"},
+	} {
+		s := serve(t, harness.Current, checkers(c.err), standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: c.opts}))
+		for _, tool := range []string{"typed", "raw", "checked"} {
+			f := invoke(t, s, tool, checked).Fault()
+			require.Equal(t, c.kind, f.Kind())
+			field := ""
+			if all := f.Data().Violations; len(all) > 0 {
+				field = all[0].Field
+			}
+			require.Equal(t, c.field, field)
+		}
+		require.NotContains(t, s.Sent(), harness.Canary)
+	}
+}
+
+// TestViolationsOfAProgram: what a function of the program's own says is completed, and bounded by
+// what may be shown. If it panics or blames what nobody sent, nothing is said.
+func TestViolationsOfAProgram(t *testing.T) {
+	failed := errors.New(harness.Canary)
+	for name, c := range map[string]struct {
+		violations func(err error, argument func(string) string) []fault.Violation
+		want       string
+	}{
+		"path": {func(error, func(string) string) []fault.Violation {
+			return []fault.Violation{{Field: "Items[1].QTY", Rule: "type", Expected: "an integer", Received: harness.Canary, Pointer: "/x"}}
+		}, "Argument 'items[1].qty' expected an integer, but received 'two'."},
+		"another argument": {func(_ error, argument func(string) string) []fault.Violation {
+			return []fault.Violation{{Field: "small", Expected: "must be less than '" + argument("UserID") + "'"}}
+		}, "Argument 'small' must be less than 'user_id', but received 300."},
+		"suggestion": {func(error, func(string) string) []fault.Violation {
+			return []fault.Violation{{Field: "Count", Expected: "a number", Suggestion: "Did you mean 5?"}}
+		}, "Argument 'count' expected a number, but received 'five'. Did you mean 5?"},
+		"suggestion for a secret": {func(error, func(string) string) []fault.Violation {
+			return []fault.Violation{{Field: "Password", Expected: "a colour", Suggestion: "Did you mean " + harness.Canary + "?"}}
+		}, "Argument 'password' expected a colour, but received a string that is not shown."},
+		"other errors": {func(err error, _ func(string) string) []fault.Violation {
+			if errors.Is(err, io.EOF) {
+				return []fault.Violation{{Field: "count"}}
+			}
+			return nil
+		}, ""},
+		"no argument": {func(error, func(string) string) []fault.Violation { return []fault.Violation{{Field: "DSN"}} }, ""},
+		"no field":    {func(error, func(string) string) []fault.Violation { return []fault.Violation{{Rule: "required"}} }, ""},
+		"empty":       {func(error, func(string) string) []fault.Violation { return []fault.Violation{} }, ""},
+		"panic":       {func(error, func(string) string) []fault.Violation { panic(harness.Canary) }, ""},
+		"many questions": {func(_ error, argument func(string) string) []fault.Violation {
+			last := ""
+			for range 1000 {
+				last = argument("UserID")
+			}
+			return []fault.Violation{{Field: "small", Expected: "must be less than '" + last + "'"}}
+		}, "Argument 'small' must be less than 'UserID', but received 300."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, harness.Current, checkers(failed), standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{Violations: c.violations}}))
+			for _, tool := range []string{"typed", "raw", "checked"} {
+				got := invoke(t, s, tool, checked)
+				if c.want == "" {
+					require.Equal(t, fault.KindInternal, got.Fault().Kind(), got.Text())
+					continue
+				}
+				require.Equal(t, "Validation Error: "+c.want, got.Text())
+			}
+			require.NotContains(t, s.Sent(), harness.Canary)
+		})
 	}
 }

@@ -15,8 +15,9 @@
 // the tool, and compiles it once.
 //
 // It does the same for what nobody else checks or words: the arguments of prompts,
-// misspelled names of tools, prompts and resources, and the checks that a handler makes
-// itself with go-playground/validator, or marks with [Arguments]. The handlers of raw
+// misspelled names of tools, prompts and resources, and the checks of a handler that
+// [Options].Violations knows, such as those of go-playground/validator with package
+// validate/playground, or that the handler marks with [Arguments]. The handlers of raw
 // tools, which the SDK does not check, are wrapped with [Tool].
 //
 // Where every correction is certain, such as a misspelled name or a number in a string,
@@ -112,6 +113,17 @@ type Options struct {
 	// isError, so that the model reads it. By default the answer is the SDK's JSON-RPC
 	// error.
 	UnknownToolAsToolError bool
+
+	// Violations reads the errors of a library with which handlers check their input, such as
+	// playground.Violations of package validate/playground. It is called with each error in
+	// the tree of what a handler returned, and returns what is wrong, nil for an error that it
+	// does not know. Of a violation it gives the Rule, what was Expected, and as the Field the
+	// path of a Go field, "Items[1].SKU": the middleware finds the argument that is meant, without
+	// regard to case, '_' and '-', and words what was received. A Suggestion stands only beside
+	// a value that may be shown. argument returns the caller's name of another such path. If a
+	// violation is about no argument and the error has no mark of [Arguments], the error is
+	// taken for one of the server's own. It may be called concurrently. Nil knows no error.
+	Violations func(err error, argument func(path string) string) []fault.Violation
 
 	// Names gives the names from which suggestions for an unknown one are taken, for
 	// the methods tools/call, prompts/get and resources/read. It must return only what

@@ -24,6 +24,7 @@ type weight struct {
 	name    string // in the table
 	imports string // below the module of mcpchain; "." is its root
 	install string // the code that adds it to the server
+	use     string // the statement that uses it, where it is no middleware
 
 	bytes   int64
 	modules []string // of others, beside those of the server alone
@@ -45,7 +46,9 @@ func weights() []*weight {
 		}
 		all = append(all, &weight{name: "`" + name + "`", imports: name, install: "part.New(" + options + ")"})
 	}
-	return append(all, &weight{name: "`correlate/sinks`", imports: "correlate/sinks"})
+	return append(all,
+		&weight{name: "`batch.Run` alone", imports: "batch", use: `part.Run(context.Background(), []string{""}, func(context.Context, string) (string, error) { return "", nil }, nil)`},
+		&weight{name: "`correlate/sinks`", imports: "correlate/sinks", use: "slog.SetDefault(slog.New(part.Fanout(slog.Default().Handler())))"})
 }
 
 var program = template.Must(template.New("").Parse(`package main
@@ -69,7 +72,7 @@ func main() {
 		return &mcp.CallToolResult{}, nil, nil
 	})
 {{if .Install}}	server.AddReceivingMiddleware({{.Install}})
-{{else if .Imports}}	slog.SetDefault(slog.New(part.Fanout(slog.Default().Handler())))
+{{else if .Use}}	{{.Use}}
 {{end}}	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		slog.Error(err.Error())
 	}
@@ -112,7 +115,7 @@ func weigh(ctx context.Context, all []*weight) error {
 // build notes the size of the program, and returns the modules that are linked.
 func (w *weight) build(ctx context.Context, bench, dir string) (deps []string, err error) {
 	var source bytes.Buffer
-	if err := program.Execute(&source, struct{ Imports, Install string }{w.imports, w.install}); err != nil {
+	if err := program.Execute(&source, struct{ Imports, Install, Use string }{w.imports, w.install, w.use}); err != nil {
 		return nil, err
 	}
 	main, overlay, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "weighed")

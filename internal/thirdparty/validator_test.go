@@ -18,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/validate"
+	"github.com/mcpchain/mcpchain/validate/playground"
 )
 
 type line struct {
@@ -104,7 +105,7 @@ func dial(t *testing.T, check func(any) error) *mcp.ClientSession {
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, nil, nil
 	})
-	s.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+	s.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{Violations: playground.Violations}}))
 	here, there := mcp.NewInMemoryTransports()
 	_, err := s.Connect(t.Context(), here, nil)
 	require.NoError(t, err)

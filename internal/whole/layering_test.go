@@ -146,6 +146,10 @@ func TestLinksWhatIsSet(t *testing.T) {
 		always := slices.Contains([]string{"recover", "correlate", "mask", "retry", "validate"}, layer)
 		require.Equal(t, always, slices.Contains(root[0].Deps, module+"/"+layer), layer)
 	}
+	// And a part of a package is linked by those who import it.
+	for _, part := range []string{"correlate/sinks", "retry/client", "validate/playground"} {
+		require.False(t, slices.Contains(root[0].Deps, module+"/"+part), part)
+	}
 }
 
 // TestMiddlewaresHaveTheSameShape keeps the promise that who knows one middleware knows all.
@@ -165,7 +169,7 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks", "internal/owner", "internal/stored"}, name):
+	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks", "internal/owner", "internal/stored", "validate/playground"}, name):
 		return 5
 	case name == "internal/call":
 		return 4

@@ -1,21 +1,27 @@
-package validate
+// Package playground reads the errors of go-playground/validator v10 for package validate, so
+// that a handler that checks its input with it need not word anything:
+//
+//	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+//		Validate: &validate.Options{Violations: playground.Violations},
+//	}))
+//
+// The caller of a tool whose handler returns what Struct returned reads
+//
+//	Validation Error: Argument 'items[1].sku' expected a string that starts with 'A-', but received 'B-1'.
+//
+// The validator itself is not imported: its errors are known by their methods.
+package playground
 
 import (
-	"iter"
-	"maps"
 	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// fieldError is what one error of go-playground/validator v10 has. The package is not
-// imported: whoever does not use it need not build it.
+// fieldError is what one error of the validator has.
 type fieldError interface {
 	Tag() string
 	Param() string
@@ -25,99 +31,54 @@ type fieldError interface {
 	Kind() reflect.Kind
 }
 
-// fieldErrors returns the errors of a ValidationErrors, which is a slice, or a single one.
-func fieldErrors(err error) []fieldError {
+const (
+	maxFields = 1000 // field errors that are read
+	maxValue  = 256  // bytes of a value for which a near one is looked for
+	maxMeant  = 64   // characters of a value that are shown
+)
+
+// Violations says what a ValidationErrors, or a single FieldError of one, says about which fields.
+// It returns nil for any other error. It is meant for validate.Options.Violations, which calls it;
+// argument returns how the caller names a field. The texts of the errors are not shown: what a tag
+// wants is said in words, and a tag of the program's own only says that the value is wrong.
+func Violations(err error, argument func(path string) string) []fault.Violation {
 	if one, ok := err.(fieldError); ok {
-		return []fieldError{one}
+		return []fault.Violation{violation(one, argument)}
 	}
 	list := reflect.ValueOf(err)
 	if list.Kind() != reflect.Slice {
 		return nil
 	}
-	var found []fieldError
+	var found []fault.Violation
 	for i := range min(list.Len(), maxFields) {
 		one, ok := reflect.TypeAssert[fieldError](list.Index(i))
 		if !ok {
 			return nil
 		}
-		found = append(found, one)
+		found = append(found, violation(one, argument))
 	}
 	return found
 }
 
-// field makes a violation of a field error. It is known if the arguments or the schema have
-// its name.
-func (c *checks) field(e fieldError) (one fault.Violation, known bool) {
-	at, known := c.resolve(namespace(e.Namespace()))
-	if len(at) == 0 {
-		at = []string{e.Field()}
+func violation(e fieldError, argument func(path string) string) fault.Violation {
+	// "Order.Items[1].SKU" begins with the name of the struct that was checked.
+	_, path, _ := strings.Cut(e.Namespace(), ".")
+	if path == "" {
+		path = e.Field()
 	}
-	rule, expected := c.words(e, at)
-	one = c.violation(at, rule, expected)
-	if received, ok := one.Received.(string); ok && (rule == "oneof" || rule == "oneofci") {
-		if meant := near.Meant(received, alternatives(e.Param())); meant != "" {
+	rule, expected := inWords(e, path, argument)
+	one := fault.Violation{Field: path, Rule: rule, Expected: expected}
+	if value := reflect.ValueOf(e.Value()); value.Kind() == reflect.String && value.Len() <= maxValue && (rule == "oneof" || rule == "oneofci") {
+		if meant := near.Meant(value.String(), alternatives(e.Param())); meant != "" {
 			one.Suggestion = "Did you mean " + words.Quote(meant, maxMeant) + "?"
 		}
 	}
-	return one, known
+	return one
 }
 
-// maxMeant is how many characters of a value are shown.
-const maxMeant = 64
-
-// namespace reads the path in an error, "Order.Items[1].SKU", without the name of the
-// struct that was checked.
-func namespace(text string) (names []string) {
-	_, text, _ = strings.Cut(text, ".")
-	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".[]", r) })
-}
-
-// resolve returns the place for names of a Go struct, compared with the members of the
-// arguments and with the properties of the schema. It is known if all of them are found.
-func (c *checks) resolve(names []string) (at []string, known bool) {
-	value := c.args
-	known = len(names) > 0
-	for _, name := range names {
-		if list, ok := value.([]any); ok {
-			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
-				at, value = append(at, name), list[i]
-				continue
-			}
-		}
-		object, _ := value.(map[string]any)
-		actual := name
-		_, has := object[name]
-		if !has && len(object) <= maxMembers {
-			actual, has = sameName(name, maps.Keys(object))
-		}
-		if !has {
-			actual, has = sameName(name, slices.Values(c.schema.Known(at)))
-		}
-		if !has {
-			actual, known = name, false
-		}
-		at, value = append(at, actual), object[actual]
-	}
-	return at, known
-}
-
-// sameName finds the name that is the given one but for case and what separates words: UserID
-// is user_id.
-func sameName(name string, of iter.Seq[string]) (found string, ok bool) {
-	folded := folder.Replace(strings.ToLower(name))
-	for have := range of {
-		if (!ok || have < found) && folder.Replace(strings.ToLower(have)) == folded {
-			found, ok = have, true
-		}
-	}
-	return found, ok
-}
-
-var folder = strings.NewReplacer("_", "", "-", "", " ", "")
-
-// words says in words for a caller what a tag wants, "" for one that is not known, such as
+// inWords says in words for a caller what a tag wants, "" for one that is not known, such as
 // a rule of the program's own.
-func (c *checks) words(e fieldError, at []string) (rule, expected string) {
+func inWords(e fieldError, path string, argument func(path string) string) (rule, expected string) {
 	tag, param := e.Tag(), e.Param()
 	if strings.HasPrefix(tag, "required") {
 		return "required", "a value"
@@ -126,12 +87,8 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 		return tag, strings.ReplaceAll(text, "PARAM", param)
 	}
 	if text, ok := otherField[tag]; ok && param != "" {
-		other := at
-		if len(at) > 0 {
-			other, _ = c.resolve(append(slices.Clip(at[:len(at)-1]), param))
-		}
-		name, _ := explain.Place(c.args, other)
-		return tag, "must be " + text + " '" + name + "'"
+		beside := path[:strings.LastIndexByte(path, '.')+1] // the struct that has both
+		return tag, "must be " + text + " '" + argument(beside+param) + "'"
 	}
 	if limit, ok := comparisons[tag]; ok {
 		return tag, size(e, param, limit)
@@ -140,7 +97,7 @@ func (c *checks) words(e fieldError, at []string) (rule, expected string) {
 	case "oneof", "oneofci":
 		return tag, words.Listed(alternatives(param), func(value string) string { return "'" + value + "'" }, "or")
 	case "datetime":
-		return tag, timeWords(param)
+		return tag, words.Time(param)
 	default:
 		return tag, ""
 	}
