@@ -52,8 +52,11 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 		marked := false
 		var values []error
 		var fields []fault.Violation
-		checked := sync.OnceValue(func() *checks { return v.checks(args, schema()) })
-		argument := func(path string) string { return checked().argument(path) }
+		checked := func() *checks { return v.checks(args, schema()) }
+		var argument func(path string) string
+		if v.Violations != nil { // nobody else pays for what its calls share
+			checked, argument = v.shared(args, schema)
+		}
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
@@ -122,6 +125,13 @@ func (v *validator) violations(err error, argument func(path string) string) []f
 		return nil
 	}
 	return v.Violations(err, argument)
+}
+
+// shared returns the checks that are made once for all calls of Options.Violations, and what
+// these look up in them.
+func (v *validator) shared(args []byte, schema func() *explain.Schema) (func() *checks, func(path string) string) {
+	checked := sync.OnceValue(func() *checks { return v.checks(args, schema()) })
+	return checked, func(path string) string { return checked().argument(path) }
 }
 
 // field completes what a checker found wrong with a field. It is known if the arguments or the
