@@ -29,6 +29,7 @@ func wholeCalls() *table {
 	}{
 		{"bare SDK", nil},
 		{"by hand", handWritten(written())},
+		{"by hand, with the answers of `Standard`", answering(handWritten(written()), answersOf(mcpchain.Standard(&mcpchain.Options{Logger: written(), Retry: patient})))},
 		{"`Standard`", mcpchain.Standard(&mcpchain.Options{Logger: written(), Retry: patient})},
 		{"`Standard`, all but `replay` and `state`", mcpchain.Standard(all)},
 	} {
@@ -43,6 +44,35 @@ func wholeCalls() *table {
 		}
 	}
 	return t
+}
+
+// answersOf returns what a server with this middleware answers to a wrong call, and to those
+// of tools that fail.
+func answersOf(mw mcp.Middleware) map[string]*mcp.CallToolResult {
+	session := session(mw)
+	answers := map[string]*mcp.CallToolResult{}
+	for tool, arguments := range map[string]string{"good": wrongOrder, "fails": rightOrder, "panics": rightOrder} {
+		res, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+		must(err)
+		answers[tool] = res
+	}
+	return answers
+}
+
+// answering is mw, but a failed call has one of these answers. It shows what of the cost is
+// that of the longer message.
+func answering(mw mcp.Middleware, answers map[string]*mcp.CallToolResult) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		masked := mw(next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := masked(ctx, method, req)
+			if failed, ok := res.(*mcp.CallToolResult); ok && failed.IsError {
+				answer := *answers[req.GetParams().(*mcp.CallToolParamsRaw).Name]
+				return &answer, nil
+			}
+			return res, err
+		}
+	}
 }
 
 // connectTo returns what makes a call of a tool of a server with this middleware.
