@@ -47,7 +47,7 @@ func (a *answer) say() {
 	case says == nil || a.status != http.StatusOK:
 	case says.Challenge != 0:
 		a.turn(says.Challenge)
-		a.Header().Set(authenticate, challenge(says.Challenge, says.Scope, a.challenges.metadataOf(a.request)))
+		a.Header()[authenticate] = []string{challenge(says.Challenge, says.Scope, a.challenges.metadataOf(a.request))}
 	case says.Later != 0 && a.challenges.statuses:
 		a.turn(says.Later)
 		if says.After > 0 {
@@ -90,7 +90,7 @@ func alone(part []byte) []byte {
 
 const (
 	authenticate      = "Www-Authenticate"
-	invalidToken      = `error="invalid_token"`
+	invalidToken      = `error="invalid_token"` //nolint:gosec // no credential
 	insufficientScope = `error="insufficient_scope"`
 )
 

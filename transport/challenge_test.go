@@ -454,8 +454,8 @@ func TestRateLimitHeaders(t *testing.T) {
 				require.NoError(t, err)
 				require.Contains(t, text, "Rate limited")
 				require.Equal(t, 200, tap.status)
-				require.Equal(t, tc.policy, tap.header.Get("RateLimit-Policy"))
-				require.True(t, strings.HasPrefix(tap.header.Get("RateLimit"), tc.state), tap.header.Get("RateLimit"))
+				require.Equal(t, tc.policy, tap.header.Get("Ratelimit-Policy"))
+				require.True(t, strings.HasPrefix(tap.header.Get("Ratelimit"), tc.state), tap.header.Get("Ratelimit"))
 			})
 		}
 	}

@@ -66,8 +66,9 @@ func answering(mw mcp.Middleware, answers map[string]*mcp.CallToolResult) mcp.Mi
 		masked := mw(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := masked(ctx, method, req)
-			if failed, ok := res.(*mcp.CallToolResult); ok && failed.IsError {
-				answer := *answers[req.GetParams().(*mcp.CallToolParamsRaw).Name]
+			failed, ok := res.(*mcp.CallToolResult)
+			if params, isCall := req.GetParams().(*mcp.CallToolParamsRaw); ok && isCall && failed.IsError {
+				answer := *answers[params.Name]
 				return &answer, nil
 			}
 			return res, err

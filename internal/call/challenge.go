@@ -56,7 +56,7 @@ func (c *Call) later(f *failure.Failure) {
 	if c.exchange == nil {
 		return
 	}
-	status := 0
+	var status int
 	e := f.Fault()
 	switch e.Kind() {
 	case fault.KindRateLimited:
