@@ -42,6 +42,10 @@
 // [transport.Stdio]. Where calls came by neither, Shutdown returns when the handlers have
 // returned, and logs a warning that says so.
 //
+// Package transport also ends the calls of clients that have gone, so that Shutdown does not
+// wait for them. Whether the process is ready, and how long calls and answers have, is decided
+// here alone.
+//
 // Over streamable HTTP, end the listener after Shutdown, as above. The awaited Shutdown of
 // the HTTP server closes connections in good order, whereas Close resets those on which a
 // client sends. Answers of a server that shuts down ask the client to use a new connection,

@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -202,34 +201,4 @@ func (u *unsent) WriteHeader(status int) {
 func (u *unsent) Write(p []byte) (int, error) {
 	u.WriteHeader(http.StatusOK)
 	return len(p), nil
-}
-
-// posted is what a client sends with POST. It notes whether that is a batch.
-type posted struct {
-	io.ReadCloser
-
-	exchange *exchange.Exchange
-	begun    bool
-}
-
-// watch makes the answer know whether the request is a batch.
-func (a *answer) watch(req *http.Request) {
-	if a.exchange != nil && req.Body != nil {
-		a.posted = posted{ReadCloser: req.Body, exchange: a.exchange}
-		req.Body = &a.posted
-	}
-}
-
-// Read implements [io.Reader].
-func (b *posted) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if !b.begun {
-		if start := bytes.TrimLeft(p[:n], " \t\r\n"); len(start) > 0 {
-			b.begun = true
-			if start[0] == '[' {
-				b.exchange.Batch()
-			}
-		}
-	}
-	return n, err
 }

@@ -36,13 +36,16 @@ func ExampleHTTP() {
 		return
 	}
 	defer res.Body.Close()
-	answer, _ := io.ReadAll(res.Body)
+	var answer struct{ Error struct{ Message string } }
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		fmt.Println(err)
+	}
 	fmt.Println(res.Status)
-	what, reference, _ := strings.Cut(string(answer), "\nReference: ") // under which the log has what was wrong
-	fmt.Println(what, len(strings.TrimSpace(reference)))
+	what, reference, _ := strings.Cut(answer.Error.Message, "\nReference: ") // under which the log has what was wrong
+	fmt.Println(what, len(reference))
 	// Output:
 	// 400 Bad Request
-	// Bad Request 36
+	// Validation Error: the body is no JSON. 36
 }
 
 // A line that is no message is answered, and the server goes on with the next one.

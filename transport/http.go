@@ -28,7 +28,21 @@ type Options struct {
 	// if a service is not available, and with Retry-After. It is for hosts whose clients understand
 	// that: most others give the text of such an answer to nobody. False means 200.
 	Statuses bool
+
+	// CancelOlder ends the calls of clients before 2026-07-28 too when their POST is abandoned, unless
+	// the stream can be resumed. Before that version a closed connection is no cancellation: such
+	// clients send notifications/cancelled, and a lost connection loses no work. False means that
+	// only calls of newer clients end.
+	CancelOlder bool
+
+	// Bounds are for clients that nobody knows. Each has a default.
+	Bounds Bounds
 }
+
+// ErrAbandoned is what context.Cause(ctx) returns for a call that nobody waits for any more: its
+// client has closed the connection or the stream, or an HTTP handler outside has given up the POST.
+// errors.Is finds context.Canceled in it. See [HTTP].
+var ErrAbandoned = exchange.ErrAbandoned
 
 // HTTP returns a handler that stands around handler, the one that serves MCP:
 //
@@ -41,10 +55,16 @@ type Options struct {
 // # What is hidden
 //
 // The SDK's HTTP handler answers a request that it cannot read before any middleware runs,
-// and its answers repeat raw parameters and name Go types. Two kinds of answers are
-// replaced. A plain text with a status of 400 or above becomes the text of the status,
-// unless it is a text of the SDK that repeats nothing of the request. A JSON-RPC error that
-// says how decoding failed, in a JSON body or in an event, becomes an "Invalid message".
+// and its answers repeat raw parameters and name Go types. These are replaced:
+//
+//   - the text about a body that is no JSON, no message or no request that the server takes,
+//     by a JSON-RPC error: -32700, -32600, or -32601 with the name of a method that is not
+//     known. The status stays, and so does what the SDK accepts;
+//   - any other plain text with a status of 400 or above, by the text of the status, unless it
+//     is a text of the SDK that repeats nothing of the request;
+//   - a JSON-RPC error in words of the SDK that says the same, or how decoding failed, in a JSON
+//     body or in an event.
+//
 // Each replacement has a reference, under which the log has the original. A JSON-RPC error
 // above 64 KiB passes unchanged, and so does one that is written in several parts; the SDK
 // writes each message at once.
@@ -70,6 +90,16 @@ type Options struct {
 // The answer to a call that package limit refuses has the headers RateLimit and
 // RateLimit-Policy.
 //
+// # Abandoned calls
+//
+// For clients since 2026-07-28 a closed connection or stream is a cancellation: the context of the
+// call ends, with [ErrAbandoned] as its cause, and the call is recorded as cancelled. For older clients
+// that is so with Options.CancelOlder. A handler that must not be interrupted uses
+// [context.WithoutCancel]; under an idempotency key package replay lets it go on, and keeps its
+// answer. Subscriptions end as the SDK ends them. Of several calls in one POST, which a batch was
+// before 2025-06-18, the SDK may end some first, with a cause of its own. It is the first middleware of
+// this module that ends the context, so what stands outside of it goes on.
+//
 // # When an answer is on the wire
 //
 // [net/http] writes the rest of an answer after its handler has returned. HTTP flushes the
@@ -89,26 +119,47 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 	if opts != nil {
 		o = *opts
 	}
-	front, says := &exchange.Front{}, newChallenges(handler, &o)
+	front, says := &exchange.Front{CancelOlder: o.CancelOlder}, newChallenges(handler, &o)
+	bounds := o.Bounds.filled()
+	streams := &turnstile{most: bounds.Streams}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		a := &answer{ResponseWriter: w, logger: o.Logger, request: req, challenges: says}
-		ctx, header := req.Context(), exchange.Without(req.Header)
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		a := &answer{ResponseWriter: w, logger: o.Logger, request: req, challenges: says, bounds: &bounds, turnstile: streams, cancel: cancel}
+		header := exchange.Without(req.Header)
 		switch req.Method {
 		case http.MethodPost:
 			a.exchange, header = front.New(req.Header)
 			defer a.exchange.End() // after a panic too
+			defer a.await(req.Context())()
 		case http.MethodGet:
-			var end func()
-			ctx, end = context.WithCancel(ctx)
-			defer end()
-			defer front.Stream(end)()
+			defer front.Stream(cancel)()
 		}
+		defer a.part()
 		inner := req.WithContext(ctx)
 		inner.Header = header
 		a.watch(inner)
 		handler.ServeHTTP(a, inner)
 		a.end()
 	})
+}
+
+// part ends the counting of the answer as a stream.
+func (a *answer) part() {
+	if a.leave != nil {
+		a.leave()
+	}
+}
+
+// await ends the calls of the POST when nobody waits for its answer any more. Call done when the answer is
+// written: net/http ends the context then, too.
+func (a *answer) await(ctx context.Context) (done func()) {
+	stop := context.AfterFunc(ctx, a.exchange.Abandon)
+	return func() {
+		if stop(); ctx.Err() != nil { // the handler may have seen that first
+			a.exchange.Abandon()
+		}
+	}
 }
 
 // An answer is a ResponseWriter that replaces what a client should not read. Its end puts
@@ -123,6 +174,11 @@ type answer struct {
 	challenges *challenges
 	posted     posted
 	single     bool // see alone
+
+	bounds    *Bounds
+	turnstile *turnstile
+	cancel    context.CancelFunc // ends the handler inside
+	leave     func()             // of the turnstile; nil if the answer is no stream that lasts
 
 	status int  // what was given to WriteHeader; 0 before that
 	kept   kept // what body has
@@ -147,6 +203,9 @@ func (a *answer) Flush() { _ = a.FlushError() }
 
 // FlushError is for [http.ResponseController].
 func (a *answer) FlushError() error {
+	if a.status == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
 	switch a.kept {
 	case text:
 		return nil
@@ -158,9 +217,6 @@ func (a *answer) FlushError() error {
 			return err
 		}
 	case nothing:
-		if a.status == 0 {
-			a.WriteHeader(http.StatusOK)
-		}
 	}
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
@@ -175,6 +231,10 @@ func (a *answer) WriteHeader(status int) {
 		return
 	}
 	a.status = status
+	if a.admit(); a.posted.refusal != nil {
+		a.kept = text
+		return
+	}
 	a.say()
 	status = a.status
 	header := a.Header()
@@ -226,10 +286,27 @@ func (a *answer) Write(p []byte) (int, error) {
 		}
 	}
 	a.wrote = true
+	if a.exchange != nil && hasID(part) && strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream") {
+		a.exchange.Resumable()
+	}
 	if n, err := a.ResponseWriter.Write(part); err != nil {
 		return min(n, len(p)), err
 	}
 	return len(p), nil
+}
+
+// hasID reports whether a part of a stream of events has the ID of one. It reads the lines before the data
+// only, which are short.
+func hasID(part []byte) bool {
+	for line := range bytes.Lines(part) {
+		if bytes.HasPrefix(line, []byte("id:")) {
+			return true
+		}
+		if bytes.HasPrefix(line, []byte("data:")) {
+			break
+		}
+	}
+	return false
 }
 
 // complete writes what was kept back, which is the whole answer.

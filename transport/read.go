@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -12,9 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -22,9 +21,29 @@ import (
 const maxPart = 64 << 10
 
 // replaceText replaces the text of an error that was kept back, unless it is a text of the
-// SDK that repeats nothing of the request.
+// SDK that repeats nothing of the request. An error about the body becomes a JSON-RPC error.
 func (a *answer) replaceText() {
 	line := strings.TrimSpace(a.body.String())
+	body := a.posted.body.Bytes()
+	r := a.posted.refusal
+	if r == nil && a.posted.begun && a.status == http.StatusRequestEntityTooLarge { // a bound of the SDK's
+		var most int64
+		if _, err := fmt.Sscanf(line, "request body exceeds %d bytes", &most); err == nil {
+			r = tooLarge(most)
+		}
+	}
+	switch {
+	case r != nil:
+		a.status = r.status
+		if a.posted.begun && a.request.ProtoMajor == 1 {
+			a.exchange.Leave() // the rest of the body is not read
+		}
+		a.refuse(r.unread, json.RawMessage("null"), r.text)
+		return
+	case a.posted.begun && a.status == http.StatusBadRequest:
+		a.refuse(refused(body, a.request.Header.Get("Mcp-Protocol-Version"), line), idOf(body), line)
+		return
+	}
 	if slices.ContainsFunc(constantTexts, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {
 		return
 	}
@@ -33,17 +52,29 @@ func (a *answer) replaceText() {
 	a.body.WriteString(http.StatusText(a.status) + "\nReference: " + reference + "\n")
 }
 
+// refuse makes the answer that a message was not read. The text, which says why, is for the log.
+func (a *answer) refuse(why unread, id json.RawMessage, text string) {
+	reference := a.record(a.status, text)
+	a.body.Reset()
+	a.body.Write(encodeError(id, why.error(reference)))
+	a.Header().Set("Content-Type", "application/json")
+}
+
 // constantTexts are the beginnings of the SDK's texts that repeat nothing of the request.
 var constantTexts = []string{
 	"Method Not Allowed", "session not found", "session user mismatch", "session is closing", "no server available", "no bearer token",
-	"POST requires a non-empty body", "request body exceeds ", "Content-Type must be 'application/json'", "Accept must contain ",
+	"Content-Type must be 'application/json'", "Accept must contain ",
 	"Bad Request: Unsupported protocol version (supported versions: ", "Bad Request: GET requires ", "Bad Request: DELETE requires ",
 }
 
 // decoding matches the error texts of decoders, and those of the SDK that repeat them.
 var decoding = regexp.MustCompile(`unmarshal|json: |Go (value|struct)|invalid character|unexpected end of JSON|invalid ID type|\*?\bmcp\.[A-Z]`)
 
-// masked returns the message, or its replacement if it is the error of a decoder.
+// invalidRequest matches what the SDK says of a message that is no request that it takes.
+var invalidRequest = regexp.MustCompile(`^(?:handling '[^']*': )?invalid request\b|^duplicate in-flight request ID |^request ID .* already in use`)
+
+// masked returns the message, or its replacement if it is the error of a decoder, of a message that is no
+// request, or of a method that is not known.
 func (a *answer) masked(p []byte) []byte {
 	start, end := bytes.IndexByte(p, '{'), bytes.LastIndexByte(p, '}')
 	if start < 0 || end < start {
@@ -61,16 +92,23 @@ func (a *answer) masked(p []byte) []byte {
 		return p
 	}
 	_ = json.Unmarshal(message["error"], &failed) //nolint:musttag // its data may be anything
-	if failed.Data.Reference != "" || !decoding.MatchString(failed.Message) {
+	if failed.Data.Reference != "" {
 		return p
 	}
-	code := failed.Code
-	if code != jsonrpc.CodeParseError && code != jsonrpc.CodeInvalidRequest {
-		code = jsonrpc.CodeInvalidParams
+	why, ok := unknown(failed.Message)
+	switch {
+	case ok && failed.Code == jsonrpc.CodeMethodNotFound:
+	case failed.Code == jsonrpc.CodeInvalidRequest && invalidRequest.MatchString(failed.Message):
+		why = refused(a.posted.body.Bytes(), "", failed.Message)
+	case decoding.MatchString(failed.Message):
+		why = invalid(jsonrpc.CodeInvalidParams, "the message could not be read: its parameters are not what the method takes")
+		if failed.Code == jsonrpc.CodeParseError || failed.Code == jsonrpc.CodeInvalidRequest {
+			why.code = failed.Code
+		}
+	default:
+		return p
 	}
-	unread := fault.New(fault.KindValidation, "the message could not be read: its parameters are not what the method takes")
-	referenced := faults.WithReference(unread, a.record(http.StatusOK, failed.Message))
-	message["error"] = encode(&jsonrpc.Error{Code: code, Message: referenced.Error(), Data: encode(referenced)})
+	message["error"] = encode(why.error(a.record(a.status, failed.Message)))
 	return slices.Concat(p[:start], encode(message), p[end+1:])
 }
 
@@ -85,8 +123,11 @@ func encode(v any) json.RawMessage {
 
 // record logs the original text of an answer, and returns the reference of the record.
 func (a *answer) record(status int, text string) (reference string) {
-	reference = uuid.Must(uuid.NewV7()).String()
-	call.Notice(a.request.Context(), a.logger, slog.LevelInfo, "a request was not read", slog.Int("status", status),
+	reference = newReference()
+	call.Notice(a.request.Context(), a.logger, slog.LevelInfo, "a request was not taken", slog.Int("status", status),
 		slog.String("reference", reference), slog.String("error", words.Clip(words.Line(text), 4<<10)))
 	return reference
 }
+
+// newReference returns the ID of a record: a UUIDv7, as calls have.
+func newReference() string { return uuid.Must(uuid.NewV7()).String() }

@@ -167,11 +167,15 @@ func (r *goodLines) Read(p []byte) (int, error) {
 		if size == 0 && err != nil {
 			return 0, err
 		}
-		code, reason := 0, ""
+		var code int64
+		var reason string
 		if size > len(line) {
 			code, reason = jsonrpc.CodeInvalidRequest, "the message is too long"
 		} else if line = bytes.TrimSpace(line); len(line) > 0 {
-			code, reason = broken(line)
+			code, reason = broken(line, "line")
+			if code == 0 && line[0] == '[' {
+				code, reason = jsonrpc.CodeInvalidRequest, "batches are not supported"
+			}
 		}
 		if code == 0 {
 			if len(line) > 0 {
@@ -179,8 +183,9 @@ func (r *goodLines) Read(p []byte) (int, error) {
 			}
 			continue
 		}
-		call.Warn(context.Background(), r.logger, "a line is no message", slog.Int("bytes", size), slog.String("reason", reason))
-		if err := r.answer(code, reason); err != nil {
+		reference := newReference()
+		call.Warn(context.Background(), r.logger, "a line is no message", slog.String("reference", reference), slog.Int("bytes", size), slog.String("reason", reason))
+		if err := r.answer(invalid(code, reason), reference); err != nil {
 			return 0, err
 		}
 	}
@@ -203,29 +208,9 @@ func (r *goodLines) line() (line []byte, size int, err error) {
 	}
 }
 
-// broken returns the error code for a line and what is wrong with it, 0 if nothing is.
-func broken(line []byte) (code int, reason string) {
-	switch {
-	case !json.Valid(line):
-		return jsonrpc.CodeParseError, "the line is no JSON"
-	case line[0] == '[':
-		return jsonrpc.CodeInvalidRequest, "batches are not supported"
-	}
-	if _, err := jsonrpc.DecodeMessage(line); err != nil {
-		return jsonrpc.CodeInvalidRequest, "the line is no JSON-RPC message"
-	}
-	return 0, ""
-}
-
 // answer sends the error to the client, with the ID null, which JSON-RPC prescribes if the
 // ID cannot be read.
-func (r *goodLines) answer(code int, reason string) error {
-	line, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": "Invalid message: " + reason + "."},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = r.out.Write(append(line, '\n'))
+func (r *goodLines) answer(why unread, reference string) error {
+	_, err := r.out.Write(append(encodeError(json.RawMessage("null"), why.error(reference)), '\n'))
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -74,9 +76,13 @@ func TestTransportSurvivesBrokenLines(t *testing.T) {
 func TestTransportReadsTheLastLine(t *testing.T) {
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	in := io.NopCloser(strings.NewReader("broken\n" + ping))
-	var out strings.Builder
-	got, err := io.ReadAll(&goodLines{ReadCloser: in, lines: bufio.NewReaderSize(in, 16), out: &out, max: 1000})
+	var out, log strings.Builder
+	got, err := io.ReadAll(&goodLines{ReadCloser: in, lines: bufio.NewReaderSize(in, 16), out: &out, max: 1000, logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
 	require.Equal(t, ping+"\n", string(got))
-	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Invalid message: the line is no JSON."}}`, out.String())
+	reference := regexp.MustCompile(`"reference_id":"([0-9a-f-]{36})"`).FindStringSubmatch(out.String())
+	require.NotNil(t, reference, out.String())
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Validation Error: the line is no JSON.\nReference: `+reference[1]+`",
+		"data":{"type":"validation_error","message":"the line is no JSON","reference_id":"`+reference[1]+`"}}}`, out.String())
+	require.Contains(t, log.String(), reference[1])
 }

@@ -192,7 +192,9 @@ func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp
 
 func (o *opener) open(call *Call) (mcp.Result, error) {
 	if !call.quiet {
-		call.exchange = exchange.Take(call.req)
+		if call.exchange = exchange.Take(call.req); call.exchange != nil {
+			return o.follow(call)
+		}
 	}
 	return call.Finish(o.layer.Call(call, call, call.req, o.next))
 }

@@ -3,8 +3,24 @@ package call
 import (
 	"context"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcpchain/mcpchain/internal/exchange"
 )
+
+// follow runs a call whose context ends when its POST is abandoned. A subscription ends by itself then,
+// and a notification is never awaited.
+func (o *opener) follow(call *Call) (mcp.Result, error) {
+	if call.method == MethodListen || call.method == MethodInitialize {
+		call.exchange.Open(User(call.req), call.method == MethodListen)
+	}
+	if call.method != MethodListen && !call.Notification() {
+		followed, stop := call.exchange.Follow(call.Context)
+		defer stop()
+		call.Context = followed
+	}
+	return call.Finish(o.layer.Call(call, call, call.req, o.next))
+}
 
 // Exchange returns the HTTP or stdio exchange that brought the call, nil if package
 // transport had no part in it.

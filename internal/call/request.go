@@ -170,7 +170,14 @@ func (c *Call) Sent() func(fragment string) bool {
 	var sent func(string) bool
 	return func(fragment string) bool {
 		if sent == nil {
-			texts := []string{Target(c.req)}
+			var texts []string
+			if strings.HasPrefix(c.method, "resources/") {
+				uri := Target(c.req)
+				if _, path, ok := strings.Cut(uri, "://"); ok {
+					uri = path // config://app does not ask for a file "config"
+				}
+				texts = append(texts, uri)
+			}
 			if r, ok := c.req.(*mcp.CompleteRequest); ok && r != nil && r.Params != nil {
 				texts = append(texts, r.Params.Argument.Value)
 			}

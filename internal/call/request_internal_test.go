@@ -22,3 +22,16 @@ func TestTheNameOfAClient(t *testing.T) {
 	require.Empty(t, clientName(&mcp.CallToolRequest{}))
 	require.Empty(t, clientName(nil))
 }
+
+// TestWhatACallerSent: a file is the caller's own if the caller named it. The scheme of a URI and the
+// name of a tool are no files.
+func TestWhatACallerSent(t *testing.T) {
+	read := Call{method: "resources/read", req: &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "config://app/notes.txt"}}}
+	require.True(t, read.Sent()("notes.txt"))
+	require.False(t, read.Sent()("config"))
+	bare := Call{method: "resources/read", req: &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "notes.txt"}}}
+	require.True(t, bare.Sent()("notes.txt"))
+	tool := Call{method: MethodCallTool, req: &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "config", Arguments: []byte(`{"file":"notes.txt"}`)}}}
+	require.True(t, tool.Sent()("notes.txt"))
+	require.False(t, tool.Sent()("config"))
+}

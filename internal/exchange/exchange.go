@@ -10,6 +10,7 @@
 package exchange
 
 import (
+	"context"
 	"crypto/rand"
 	"maps"
 	"net/http"
@@ -36,12 +37,17 @@ type Exchange struct {
 
 	leave atomic.Bool
 
-	mu      sync.Mutex
-	ended   bool
-	waiting []Waiter
-	says    *Says // see says.go
-	batch   bool
-	fixed   bool
+	mu        sync.Mutex
+	ended     bool
+	abandoned bool
+	resumable bool
+	user      string // see Open
+	listens   bool
+	waiting   []Waiter
+	calls     map[*context.CancelCauseFunc]struct{} // see Follow
+	says      *Says                                 // see says.go
+	batch     bool
+	fixed     bool
 }
 
 // A Waiter waits for the end of an Exchange.
@@ -144,9 +150,27 @@ func (x *Exchange) End() {
 	}
 }
 
+// Open notes who has begun a session or a subscription with the POST: the user of its token, "" if that is
+// unknown.
+func (x *Exchange) Open(user string, listens bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.user, x.listens = user, listens
+}
+
+// Opened returns what Open noted.
+func (x *Exchange) Opened() (user string, listens bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.user, x.listens
+}
+
 // A Front is one HTTP handler: its Exchanges, and the streams that clients keep open
 // beside them. All methods may be called concurrently. The zero value is ready for use.
 type Front struct {
+	// CancelOlder is transport.Options.CancelOlder. It is set before the first request.
+	CancelOlder bool
+
 	mu      sync.Mutex
 	users   map[any]bool // the value: whether the user has parted
 	streams map[*func()]struct{}

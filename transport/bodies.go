@@ -1,0 +1,176 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/faults"
+	"github.com/mcpchain/mcpchain/internal/scrub"
+)
+
+// unread is why a message was not read, in words of ours: the SDK's repeat what the client sent, and
+// name Go types.
+type unread struct {
+	code  int64
+	fault *fault.Error
+}
+
+// error returns the answer to the client, with the reference of the record in the log.
+func (u unread) error(reference string) *jsonrpc.Error {
+	referenced := faults.WithReference(u.fault, reference)
+	return &jsonrpc.Error{Code: u.code, Message: referenced.Error(), Data: encode(referenced)}
+}
+
+// invalid returns why a message is none, or is no request.
+func invalid(code int64, reason string) unread {
+	return unread{code, fault.New(fault.KindValidation, reason)}
+}
+
+// unknownMethod matches what the SDK says of a method that it does not know, with the name as %q writes it.
+var unknownMethod = regexp.MustCompile(`^(?:handling '[^']*': )?(?:JSON RPC not handled|method not found): ("(?:[^"\\]|\\.)*")`)
+
+// methodName matches what can be the name of a method. Other names are not repeated.
+var methodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.$/-]{0,63}$`)
+
+// unknown returns that there is no such method, if the SDK's text says so.
+func unknown(text string) (u unread, ok bool) {
+	found := unknownMethod.FindStringSubmatch(text)
+	if found == nil {
+		return unread{}, false
+	}
+	method := "the method of the request"
+	name, err := strconv.Unquote(found[1])
+	if err == nil && methodName.MatchString(name) && scrub.Credentials(name) == name {
+		method = "the method '" + name + "'"
+	}
+	return unread{jsonrpc.CodeMethodNotFound, fault.New(fault.KindNotFound, "this server does not have "+method)}, true
+}
+
+// noBatches is the first version of the protocol without batches.
+const noBatches = "2025-06-18"
+
+// refused returns why the SDK did not take a body, with the text with which it refused it.
+func refused(body []byte, version, text string) unread {
+	if u, ok := unknown(text); ok {
+		return u
+	}
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return invalid(jsonrpc.CodeParseError, "the body is empty")
+	}
+	code, reason := broken(body, "body")
+	switch {
+	case code != 0:
+	case body[0] == '[' && version >= noBatches:
+		code, reason = jsonrpc.CodeInvalidRequest, "batches are not supported since version "+noBatches
+	default:
+		code, reason = jsonrpc.CodeInvalidRequest, "the server does not take such a message"
+		if wrong := noRequest(body); wrong != "" {
+			reason = wrong
+		}
+	}
+	return invalid(code, reason)
+}
+
+// broken returns the error code for a message, or a batch, that is none, and what is wrong with it; 0 if
+// nothing is. what is "body" or "line".
+func broken(message []byte, what string) (code int64, reason string) {
+	if !json.Valid(message) {
+		return jsonrpc.CodeParseError, "the " + what + " is no JSON"
+	}
+	if message[0] != '[' {
+		if reason := noMessage(message); reason != "" {
+			return jsonrpc.CodeInvalidRequest, "the " + what + " is no JSON-RPC message: " + reason
+		}
+		return 0, ""
+	}
+	var batch []json.RawMessage
+	if err := json.Unmarshal(message, &batch); err != nil || len(batch) == 0 {
+		return jsonrpc.CodeInvalidRequest, "the batch is empty"
+	}
+	for i, one := range batch {
+		if reason := noMessage(one); reason != "" {
+			return jsonrpc.CodeInvalidRequest, fmt.Sprintf("item %d of the batch is no JSON-RPC message: %s", i+1, reason)
+		}
+	}
+	return 0, ""
+}
+
+// noMessage returns why JSON is no message, "" if it is one. What is one decides the SDK.
+func noMessage(message json.RawMessage) string {
+	if _, err := jsonrpc.DecodeMessage(message); err == nil {
+		return ""
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(message, &members) != nil || members == nil {
+		return "it is no object"
+	}
+	is := func(name, first string) bool {
+		value := members[name]
+		return len(value) == 0 || strings.IndexByte(first, value[0]) >= 0
+	}
+	var version string
+	switch {
+	case json.Unmarshal(members["jsonrpc"], &version) != nil || version != "2.0":
+		return `"jsonrpc" is not "2.0"`
+	case !is("id", `"-0123456789n`):
+		return `"id" is neither a string nor a number`
+	case !is("method", `"`):
+		return `"method" is no string`
+	case !is("error", `{n`):
+		return `"error" is no object`
+	case len(members["method"]) == 0 && (len(members["id"]) == 0 || string(members["id"]) == "null"):
+		return `it has neither "method" nor "id"`
+	default:
+		return "its members are not what they should be"
+	}
+}
+
+// noRequest returns what else the SDK may have found in a single message, "" for nothing that is known.
+func noRequest(body []byte) string {
+	decoded, err := jsonrpc.DecodeMessage(body)
+	request, ok := decoded.(*jsonrpc.Request)
+	switch notification := ok && strings.HasPrefix(request.Method, "notifications/"); {
+	case err != nil || !ok:
+		return ""
+	case notification && request.IsCall():
+		return `a notification has no "id"`
+	case !notification && !request.IsCall():
+		return `the request has no "id"`
+	case len(request.Params) == 0 || string(request.Params) == "null":
+		return `the request has no "params"`
+	}
+	return ""
+}
+
+// idOf returns the ID of a single message, null if there is none that an answer can have.
+func idOf(body []byte) json.RawMessage {
+	var message struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(body, &message) == nil && len(message.ID) > 0 && len(message.ID) <= maxID {
+		if strings.IndexByte(`"-0123456789`, message.ID[0]) >= 0 {
+			return message.ID
+		}
+	}
+	return json.RawMessage("null")
+}
+
+// maxID is how many bytes of an ID are sent back where the SDK has not done so.
+const maxID = 256
+
+// encodeError returns the error as the answer to a message.
+func encodeError(id json.RawMessage, e *jsonrpc.Error) []byte {
+	return encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, e})
+}
