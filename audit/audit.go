@@ -223,10 +223,9 @@ func effectOf(c *call.Call, f *failure.Failure, t target) fault.Effect {
 	case t.unlisted && f.Wire() != nil && f.Fault().Kind() == fault.KindNotFound:
 		return fault.EffectNone // the server lists no such tool, and says that there is none
 	}
-	if effect := f.Hint().Effect; effect != "" {
-		return effect
-	}
-	return fault.EffectUnknown
+	// What the error of a step means is not the effect of the call: the handler may have changed
+	// something before.
+	return cmp.Or(f.Again(failure.As(t.safety)).Retry.Effect, fault.EffectUnknown)
 }
 
 // keep keeps a record, and writes to the Logger when that begins or ceases to fail.

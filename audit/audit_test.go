@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -301,21 +302,25 @@ func TestWhatIsNotRecorded(t *testing.T) {
 // TestALoggerThatHangs, panics or ends its goroutine: slog.Default gets the record in its
 // place, and no call waits for it.
 func TestALoggerThatHangs(t *testing.T) {
-	for name, do := range map[string]func(){
-		"hangs": func() { select {} }, "panics": func() { panic("the log") }, "exits": runtime.Goexit,
+	for name, do := range map[string]func(end <-chan struct{}){
+		"hangs": func(end <-chan struct{}) { <-end }, "panics": func(<-chan struct{}) { panic("the log") }, "exits": func(<-chan struct{}) { runtime.Goexit() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func(old *slog.Logger) { slog.SetDefault(old) }(slog.Default())
-			said := harness.NewLog(slog.LevelDebug)
-			slog.SetDefault(said.Logger())
-			k, calls := newKept(), 0
-			s := twoTools(t, &calls, audit.Options{Log: k.Log, Logger: slog.New(hook{slog.DiscardHandler, do})})
-			k.set(errDisk, "end")
-			require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
-			require.Contains(t, said.String(), "audit records cannot be kept")
-			k.set(nil, "")
-			require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
-			require.Equal(t, 2, calls)
+			synctest.Test(t, func(t *testing.T) {
+				end := make(chan struct{})
+				defer close(end)
+				defer func(old *slog.Logger) { slog.SetDefault(old) }(slog.Default())
+				said := harness.NewLog(slog.LevelDebug)
+				slog.SetDefault(said.Logger())
+				k, calls := newKept(), 0
+				s := twoTools(t, &calls, audit.Options{Log: k.Log, Logger: slog.New(hook{slog.DiscardHandler, func() { do(end) }})})
+				k.set(errDisk, "end")
+				require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
+				require.Contains(t, said.String(), "audit records cannot be kept")
+				k.set(nil, "")
+				require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
+				require.Equal(t, 2, calls)
+			})
 		})
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,6 +93,8 @@ func TestEffects(t *testing.T) {
 		"the handler says none":      {server{answer: returns(says(fault.EffectNone))}, "none"},
 		"the handler says committed": {server{answer: returns(says(fault.EffectCommitted))}, "committed"},
 		"nobody says anything":       {server{answer: returns(errors.New("x"))}, "unknown"},
+		"a step was refused":         {server{answer: returns(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})}, "unknown"},
+		"a step found nothing":       {server{answer: returns(fs.ErrNotExist)}, "unknown"},
 		"a panic with an error that says none": {server{answer: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			panic(says(fault.EffectNone))
 		}}, "unknown"},

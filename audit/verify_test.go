@@ -59,7 +59,7 @@ func mustBreak(t testing.TB, v Verifier, log io.Reader, after int, about string)
 
 // TestEveryChangeIsFound makes every single change of every kind in a small log: every byte
 // is flipped in each of its bits, every record removed, doubled, replaced, and swapped with
-// every other one.
+// every other one. Without MCPCHAIN_SOAK one bit of each byte is flipped.
 func TestEveryChangeIsFound(t *testing.T) {
 	for name, key := range map[string][]byte{"plain": nil, "keyed": testKey} {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +75,9 @@ func TestEveryChangeIsFound(t *testing.T) {
 			at := 0
 			for i, b := range whole {
 				for bit := range 8 {
+					if bit != i%8 && os.Getenv("MCPCHAIN_SOAK") == "" {
+						continue
+					}
 					log := slices.Clone(whole)
 					log[i] = b ^ 1<<bit
 					head, err := v.Verify(bytes.NewReader(log))

@@ -71,6 +71,9 @@ func (r *Result[Out]) fault() *fault.Error {
 	}
 	message := r.message()
 	f := fault.New(kind, strings.ToLower(message[:1])+message[1:]).Suggest(r.suggestion())
+	if r.Stopped == byShutdown && kind == stops[byShutdown].kind {
+		f = f.WithParty(fault.PartyServer)
+	}
 	if r.recoverable == r.Failed {
 		f = f.After(time.Duration(min(r.wait, 1<<30) * float64(time.Second))) // the call can be repeated as it was
 	}

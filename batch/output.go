@@ -34,8 +34,9 @@ type Counts struct {
 	Failed    int `json:"failed"`
 	NotRun    int `json:"not_run" jsonschema:"items that were not begun before the batch was stopped"`
 
-	// Stopped is "failures" (MaxFailures), "deadline" or "cancelled" (of the context), or
-	// "stuck" (too many items did not return in time). It is "" if the batch ran to its end.
+	// Stopped is "failures" (MaxFailures), "deadline" or "cancelled" (of the context), "shutdown"
+	// (of the server), or "stuck" (too many items did not return in time). It is "" if the batch ran
+	// to its end.
 	Stopped string `json:"stopped,omitempty" jsonschema:"why the batch did not run to its end"`
 }
 

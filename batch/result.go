@@ -86,6 +86,7 @@ const (
 	byFailures = "failures"
 	byDeadline = "deadline"
 	byCancel   = "cancelled"
+	byShutdown = "shutdown"
 	byStuck    = "stuck"
 )
 
@@ -98,6 +99,7 @@ var stops = map[string]struct {
 	byFailures: {"too many items failed", fault.KindTool},
 	byDeadline: {"the time for it was over", fault.KindTimeout},
 	byCancel:   {"it was cancelled", fault.KindCancelled},
+	byShutdown: {"this server is being replaced", fault.KindServiceUnavailable},
 	byStuck:    {"too many items did not finish in time", fault.KindTool},
 }
 

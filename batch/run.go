@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -126,7 +127,7 @@ func (b *batch[Out]) run(ctx context.Context) *Result[Out] {
 		go b.work()
 	}
 	b.wait()
-	over := b.ctx.Err()
+	over, shutdown := b.ctx.Err(), b.shutDown()
 	cancel()
 	end()
 	b.mu.Lock()
@@ -139,6 +140,8 @@ func (b *batch[Out]) run(ctx context.Context) *Result[Out] {
 	case r.Stopped != "":
 	case safe.Is(over, context.DeadlineExceeded):
 		r.Stopped = byDeadline
+	case shutdown:
+		r.Stopped = byShutdown
 	case over != nil:
 		r.Stopped = byCancel
 	default:
@@ -306,11 +309,18 @@ func (b *batch[Out]) giveUp(i int, why *fault.Error) {
 	b.fail(i, why.Because(errStuck), nil)
 }
 
+// shutDown reports whether the server's shutdown has ended the batch.
+func (b *batch[Out]) shutDown() bool { return safe.Is(context.Cause(b.ctx), classify.ErrShutdown) }
+
 // over returns the failure of an item that was running when the context of the batch
 // ended.
 func (b *batch[Out]) over() *fault.Error {
 	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
 		return fault.New(fault.KindTimeout, theItem+" had not finished when the time for the batch was over")
+	}
+	if b.shutDown() {
+		return fault.New(fault.KindServiceUnavailable, "this server was replaced before "+theItem+" had finished").
+			WithParty(fault.PartyServer).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})
 	}
 	return fault.New(fault.KindCancelled, theItem+" had not finished when the batch was stopped").
 		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}) // unlike a call that was given up

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -323,6 +324,31 @@ func TestCancelInTheMiddle(t *testing.T) {
 		}
 		require.Equal(t, []any{11, 12}, r.CheckItems())
 		require.Len(t, r.RetryItems(), r.NotRun)
+	})
+}
+
+// What the server's shutdown cut is the server's failure, not the caller's.
+func TestShutdownInTheMiddle(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r := batch.Run(ctx, numbers(4), func(ctx context.Context, i int) (int, error) {
+			if i == 1 { // does not listen
+				time.Sleep(time.Hour)
+			}
+			time.Sleep(time.Second) // until the next one runs
+			cancel(classify.ErrShutdown)
+			<-ctx.Done()
+			return 0, fmt.Errorf("item %d: %w", i, ctx.Err())
+		}, &batch.RunOptions[int]{Concurrency: 2})
+		require.Equal(t, "shutdown", r.Stopped)
+		require.Equal(t, "--..", statuses(r.Items))
+		f, _ := middleware.FaultOf(r.ToolResult(), nil)
+		for _, e := range []*fault.Error{r.Items[0].Err, r.Items[1].Err, f} {
+			require.ErrorIs(t, e, fault.KindServiceUnavailable)
+			require.Equal(t, fault.PartyServer, e.Party())
+		}
+		require.Equal(t, []any{0, 1}, r.CheckItems())
+		require.Equal(t, []any{2, 3}, r.RetryItems())
 	})
 }
 

@@ -240,7 +240,8 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 		return public.Because(err)
 	case !done && !unknown && (f.Panic() != nil || f.Wire() != nil):
 		return err // with its stack for the log, or its code for the caller
-	default:
-		return classify.HideError(err, public)
+	case f.Party() != classify.PartyOf(public): // a shutdown is no fault of what the part asked
+		public = public.WithParty(f.Party())
 	}
+	return classify.HideError(err, public)
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,26 +37,21 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		}
 		return final
 	}
-	effect := f.Hint().Effect
-	if f.Panic() != nil {
+	// What the error of a step means is not the effect of the call: the handler may have changed
+	// something before.
+	known, seen := f.Again(failure.Situation{}), f.Seen()
+	effect := known.Effect
+	if f.Panic() != nil && seen == "" {
 		effect = fault.EffectUnknown
 	}
-	seen := f.Seen()
-	if seen == fault.EffectCommitted && a.rerunnable() { // a second run does no harm
-		return forgotten
-	}
-	switch effect = cmp.Or(seen, effect); effect {
-	case fault.EffectCommitted:
-		return final
-	case fault.EffectNone:
-		return forgotten
-	case fault.EffectUnknown, "":
-	}
-	kind := f.Fault().Kind()
+	refused := kinds.Of(string(f.Fault().Kind())).Effect == string(fault.EffectNone) // not so what was not found
 	switch {
-	case seen == "" && kinds.Of(string(kind)).Effect == string(fault.EffectNone), a.rerunnable():
+	case effect == fault.EffectNone && (refused || known.Retry.Effect == effect || seen == effect),
+		a.rerunnable(): // a second run does no harm
 		return forgotten
-	case kind == fault.KindCancelled, a.c.WasCut(): // its answer, if any, is about the end of its context
+	case effect == fault.EffectCommitted:
+		return final
+	case f.Fault().Kind() == fault.KindCancelled, a.c.WasCut(): // its answer, if any, is about the end of its context
 		return unknown
 	default:
 		return final

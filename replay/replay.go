@@ -23,9 +23,9 @@
 //
 // A call goes on when its caller is gone, up to Options.Grace, so that the repetition
 // finds its answer. Only package drain ends it earlier, when it shuts the server down, as
-// it ends every call. Without this middleware, [mcp.StreamableHTTPOptions] decides: with
-// PropagateRequestCancellation a broken connection ends the handler of a 2026-07-28 client,
-// without it the handler goes on. Under a key the setting makes no difference.
+// it ends every call. Without a key, a broken connection ends the handler of a 2026-07-28 client
+// behind transport.HTTP, or with PropagateRequestCancellation in [mcp.StreamableHTTPOptions]. Under
+// a key neither makes a difference.
 //
 // In the list of tools, those for which keys count have
 // "io.github.mcpchain/idempotency_key": true in their _meta, if the caller is known.
