@@ -5,23 +5,18 @@ import (
 	"time"
 )
 
-// A change is the success of a call of a tool that may write.
-type change struct {
-	at    time.Duration
-	place string // of its caller and tool
-}
-
-// opens reports whether a caller's last change allows one more run of a closed call: it is a change
-// by another tool, after the last run. A pause has few such trials, so that a caller cannot
-// alternate changes and failures without end.
-func (c *count) opens(last change, place string) bool {
-	return last.at > 0 && last.place != place && last.at >= c.Probed && last.at > c.Opened && c.Trials < maxTrials
+// opens reports whether the last change that a caller made, the success of a call of a tool that may
+// write, allows one more run of a closed call: it was made after the last run. It may be one of the
+// same tool with other arguments, which creates the table that a select lacks. A pause has few such
+// trials, so that a caller cannot alternate changes and failures without end.
+func (c *count) opens(last time.Duration) bool {
+	return last > 0 && last >= c.Probed && last > c.Opened && c.Trials < maxTrials
 }
 
 // refused is what this process knows of an owner whose calls are refused.
 type refused struct {
 	until time.Duration
-	last  change
+	last  time.Duration // when it made its last change, zero if it made none
 }
 
 // closing reports whether any call may be refused now. A success pays no more than this for the
@@ -86,22 +81,22 @@ func (m *memory) refuses(owner string) bool {
 }
 
 // changed notes a change by an owner whose calls are refused.
-func (m *memory) changed(owner, place string) {
+func (m *memory) changed(owner string) {
 	p := m.part(owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.refused[owner]; r != nil {
-		r.last = change{max(time.Since(m.epoch), r.last.at+1), place}
+		r.last = max(time.Since(m.epoch), r.last+1)
 	}
 }
 
-// lastChange returns the last change of an owner.
-func (m *memory) lastChange(owner string) change {
+// lastChange returns when an owner made its last change, zero if it made none.
+func (m *memory) lastChange(owner string) time.Duration {
 	p := m.part(owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.refused[owner]; r != nil {
 		return r.last
 	}
-	return change{}
+	return 0
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -736,8 +737,11 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 		{false, harness.Fail(fault.Invalid("amount", -1, "a positive number"))},
 	}
 	random := rand.New(rand.NewPCG(7, 11))
-	again, fine := 0, 0
-	for range 400 {
+	n, again, fine := 100, 0, 0
+	if os.Getenv("MCPCHAIN_SOAK") != "" {
+		n = 400
+	}
+	for range n {
 		story := make([]int, 12)
 		for i := range story {
 			switch random.IntN(5) {
@@ -785,8 +789,8 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 			}
 		})
 	}
-	require.Greater(t, again, 100, "the stories have repetitions")
-	require.Greater(t, fine, 50, "and good ends")
+	require.Greater(t, again, n/4, "the stories have repetitions")
+	require.Greater(t, fine, n/8, "and good ends")
 }
 
 // Data from outside does not lead to a panic or an endless wait.

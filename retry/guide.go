@@ -127,18 +127,18 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 		return nil
 	}
 	var p pause
-	look := func(last change) (refused bool) {
+	look := func(last time.Duration) (refused bool) {
 		g.update(ctx, what, func(k *tally) (probe bool) {
 			p, probe = k.closed(what, last) // only one of several servers probes
 			return probe
 		})
 		return p.rest > 0
 	}
-	if !look(change{}) {
+	if !look(0) {
 		return nil
 	}
 	g.seen.closes(what.owner, p.rest)
-	if last := g.lastChange(ctx, what); p.trials > 0 && last != (change{}) && !look(last) {
+	if last := g.lastChange(ctx, what); p.trials > 0 && last != 0 && !look(last) {
 		return nil
 	}
 	e := refusal(p)
@@ -170,15 +170,15 @@ func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next
 	if !g.seen.refuses(what.owner) || g.Repeatable != nil && safe.Ask(g.Repeatable, call.Target(req)) || c.Safety(next) == failure.Reads {
 		return
 	}
-	g.seen.changed(what.owner, what.place)
+	g.seen.changed(what.owner)
 	if what.shared {
-		g.shared.changed(ctx, what.owner, what.place)
+		g.shared.changed(ctx, what.owner)
 	}
 }
 
-// lastChange returns the last change that a caller made, from the place that keeps its refused
+// lastChange returns when a caller made its last change, zero if it made none, from the place that keeps its refused
 // calls: their clocks differ.
-func (g *guide) lastChange(ctx context.Context, what *identity) change {
+func (g *guide) lastChange(ctx context.Context, what *identity) time.Duration {
 	if what.shared {
 		return g.shared.lastChange(ctx, what.owner)
 	}

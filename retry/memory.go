@@ -168,8 +168,8 @@ const (
 )
 
 // closed returns for how long a call is refused. If that is zero the call is run; probe says that
-// it is run to find out whether it works again. last is the last change that its caller made.
-func (k *tally) closed(what *identity, last change) (p pause, probe bool) {
+// it is run to find out whether it works again. last is when its caller made its last change.
+func (k *tally) closed(what *identity, last time.Duration) (p pause, probe bool) {
 	for _, name := range what.names() {
 		c := k.get(name)
 		switch {
@@ -178,8 +178,8 @@ func (k *tally) closed(what *identity, last change) (p pause, probe bool) {
 		case k.now-c.Probed >= probeEvery:
 			c.Probed = k.now
 			return pause{}, true
-		case c.opens(last, what.place):
-			c.Probed, c.Opened = k.now, last.at
+		case c.opens(last):
+			c.Probed, c.Opened = k.now, last
 			c.Trials++
 			return pause{}, true
 		}

@@ -70,7 +70,7 @@ func (m *memory) failed(what *identity, f failing) (h history) {
 
 func (m *memory) closed(what *identity) (p pause) {
 	m.update(what, func(k *tally) bool {
-		p, _ = k.closed(what, change{})
+		p, _ = k.closed(what, 0)
 		return true
 	})
 	return p

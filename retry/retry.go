@@ -55,8 +55,8 @@
 //
 // If a caller repeats a hopeless call, the answer warns it. After more failures, the identical call
 // is refused for a while, except for a probe every two seconds; see [Options]. After the same
-// caller had a success with another tool that may write, the refused call is run once more, at most
-// three times in one pause: what it lacked may be there now. A tool that only reads does not count.
+// caller had a success with another call of a tool that may write, the refused call is run once more,
+// at most three times in one pause: what it lacked may be there now. A tool that only reads does not count.
 // Failures count for a whole tool only if they show that the tool, or what it needs, is broken. A
 // tool that is polled returns [NotReady], which is not counted.
 package retry

@@ -77,21 +77,21 @@ func (s *shared) update(ctx context.Context, what *identity, f func(k *tally) (c
 const changes = "changes"
 
 // changed notes a change that an owner has made.
-func (s *shared) changed(ctx context.Context, owner, place string) {
+func (s *shared) changed(ctx context.Context, owner string) {
 	what := identity{owner: owner, place: changes}
 	s.update(ctx, &what, func(k *tally) bool {
 		c := k.add(changes, &what)
-		c.Probed, c.Last, c.Expires = max(k.now, c.Probed+1), place, k.now+refuseFor
+		c.Probed, c.Expires = max(k.now, c.Probed+1), k.now+refuseFor
 		return true
 	})
 }
 
-// lastChange returns the last change of an owner.
-func (s *shared) lastChange(ctx context.Context, owner string) (last change) {
+// lastChange returns when an owner made its last change, zero if it made none.
+func (s *shared) lastChange(ctx context.Context, owner string) (last time.Duration) {
 	what := identity{owner: owner, place: changes}
 	s.update(ctx, &what, func(k *tally) bool {
 		if c := k.get(changes); c != nil {
-			last = change{c.Probed, c.Last}
+			last = c.Probed
 		}
 		return false
 	})
