@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	neturl "net/url"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -247,6 +248,32 @@ func TestStatementsOfTheCaller(t *testing.T) {
 		text(t, mask.Anyone, err, sent))
 }
 
+// hintingDatabase is an error of PostgreSQL with a hint, which its drivers keep apart from the text.
+type hintingDatabase struct {
+	pgError
+	Hint string
+}
+
+// lateService is the error of a client whose text begins as the label of the failure does.
+type lateService struct {
+	StatusCode int
+	Message    string
+}
+
+func (e *lateService) Error() string { return e.Message }
+
+// TestWhatWasLeftOut: what the text of an error leaves out stands behind it, and nothing stands there twice.
+func TestWhatWasLeftOut(t *testing.T) {
+	hinted := &hintingDatabase{pgError{"ERROR", "42703", `column "nam" does not exist`}, `Perhaps you meant to reference the column "users.name" of password=` + harness.Canary + `.`}
+	for _, reader := range []mask.Reader{mask.Trusted, mask.Operator} {
+		require.Equal(t, `Internal error: column "nam" does not exist (SQLSTATE 42703). HINT: Perhaps you meant to reference the column "users.name" of password=[redacted].`, text(t, reader, hinted, nil))
+		require.Equal(t, "Timeout: the request did not complete (HTTP 504).", text(t, reader, &lateService{504, "Timeout: the request did not complete"}, nil))
+	}
+	require.Equal(t, "Internal error: the server failed unexpectedly.", text(t, mask.Anyone, hinted, nil))
+	said := fmt.Errorf("%w (HINT: %s)", hinted, hinted.Hint)
+	require.Equal(t, 1, strings.Count(text(t, mask.Operator, said, nil), "Perhaps"))
+}
+
 // TestRefusedArguments: what the SDK says of arguments stays, too, where nobody explains it, but for the value of a secret.
 func TestRefusedArguments(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "it"}, nil)
@@ -362,7 +389,11 @@ func TestPathsOfTheCaller(t *testing.T) {
 
 // TestACutLeavesNoHalfOfASecret: wherever a long text is cut, the end that may hold half of a secret is left out.
 func TestACutLeavesNoHalfOfASecret(t *testing.T) {
-	for at := range 40 {
+	step := 3
+	if os.Getenv("MCPCHAIN_SOAK") != "" {
+		step = 1
+	}
+	for at := 0; at < 40; at += step {
 		for _, pad := range []string{"\u200b", "a line\n"} {
 			text := strings.Repeat(pad, (64<<10-at)/len(pad)) + " https://app:hunter2hunter2@db/x"
 			for _, reader := range []mask.Reader{mask.Trusted, mask.Operator} {

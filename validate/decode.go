@@ -31,13 +31,13 @@ func (v *validator) undecodable(f *failure.Failure, args []byte, schema func() *
 	})
 }
 
-// holds reports whether a decoding error of the SDK is about a value. Of one that is a time, the
-// error has what begins with it in the text of the arguments, in quotes and cut.
+// holds reports whether a decoding error of the SDK is about a value. The error has what begins with
+// the value in the text of the arguments, mostly in quotes and cut.
 func holds(e *json.UnmarshalTypeError, value any) bool {
-	if number, ok := value.(json.Number); ok && e.Value == "number "+string(number)+" overflows" {
-		return true
-	}
 	text, err := strconv.Unquote(e.Value)
+	if number, ok := value.(json.Number); ok && (err != nil || e.Type != reflect.TypeFor[time.Time]()) {
+		return holdsNumber(e, number)
+	}
 	if err != nil || value == nil || e.Type != reflect.TypeFor[time.Time]() {
 		return false
 	}
@@ -58,4 +58,25 @@ func holds(e *json.UnmarshalTypeError, value any) bool {
 	w.SetEscapeHTML(false)
 	_ = w.Encode(whole) //nolint:errchkjson // as above
 	return strings.HasPrefix(string(escaped), cut) || strings.HasPrefix(plain.String(), cut)
+}
+
+// holdsNumber reports whether a decoding error is about a number that does not fit into its type. The
+// SDK reads it as a float64 and writes that again before it decodes it.
+func holdsNumber(e *json.UnmarshalTypeError, number json.Number) bool {
+	text, refused := strings.CutPrefix(e.Value, "number ")
+	if refused {
+		refused = strings.HasSuffix(text, " overflows")
+	} else if quoted, err := strconv.Unquote(e.Value); err == nil && e.Type != nil { // written with an exponent
+		text, refused = quoted, reflect.Int <= e.Type.Kind() && e.Type.Kind() <= reflect.Float64
+	}
+	if !refused {
+		return false
+	}
+	end := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("+-.eE0123456789", r) })
+	if end >= 0 {
+		text = text[:end]
+	}
+	sent, err := number.Float64()
+	reported, err2 := strconv.ParseFloat(text, 64)
+	return err == nil && err2 == nil && sent == reported
 }

@@ -305,15 +305,19 @@ func TestDecoding(t *testing.T) {
 			} `json:"by"`
 		} `json:"plan,omitzero"`
 		Small int8              `json:"small,omitempty"`
+		Big   int64             `json:"big,omitempty"`
+		Sizes []uint64          `json:"sizes,omitempty"`
+		Ratio float32           `json:"ratio,omitempty"`
 		List  []struct{ N int } `json:"list,omitempty"`
 		Level level             `json:"level,omitempty"`
 	}
 	eras(t, func(t *testing.T, era harness.Era) {
+		log := harness.NewLog(slog.LevelInfo)
 		s := serve(t, era, func(s *mcp.Server) {
 			mcp.AddTool(s, &mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
 				return said("fine"), nil, nil
 			})
-		}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
+		}, standard(&mcpchain.Options{Logger: log.Logger()}))
 		require.Equal(t, "fine", invoke(t, s, "it", `{}`).Text())
 		const moment = "a date and time with its zone, such as 2026-01-31T13:45:00Z"
 		for args, want := range map[string]string{
@@ -327,6 +331,12 @@ func TestDecoding(t *testing.T) {
 			`{"days":["2026-01-31T13:45:00Z","soon"]}`:                           "'days[1]' expected " + moment + ", but received 'soon'.",
 			`{"plan":{"by":{"ann":{"end":"late"}}},"at":"2026-01-31T13:45:00Z"}`: "'plan.by.ann.end' expected " + moment + ", but received 'late'.",
 			`{"small":300}`: "'small' expected an integer from -128 to 127, but received 300.",
+			// What the SDK made of these numbers, and what follows them, stands in its errors.
+			`{"small":300,"word":"beside"}`:             "'small' expected an integer from -128 to 127, but received 300.",
+			`{"big":9223372036854775808}`:               "'big' expected an integer from -9223372036854775808 to 9223372036854775807, but received 9223372036854775808.",
+			`{"big":-1e30,"at":"2026-01-31T13:45:00Z"}`: "'big' expected an integer from -9223372036854775808 to 9223372036854775807, but received -1e30.",
+			`{"sizes":[1,18446744073709551616]}`:        "'sizes[1]' expected an integer from 0 to 18446744073709551615, but received 18446744073709551616.",
+			`{"ratio":1e300}`:                           "'ratio' expected a number of at most 32 bits, but received 1e300.",
 		} {
 			got := invoke(t, s, "it", args)
 			require.Equal(t, fault.KindValidation, got.Fault().Kind(), args)
@@ -345,7 +355,10 @@ func TestDecoding(t *testing.T) {
 		require.Equal(t, "Validation Error: Argument 'list' expected a list of objects or null, but received 7.", invoke(t, inferred, "it", `{"list":7}`).Text())
 		// The type's own error, of which nobody knows where it comes from.
 		require.Equal(t, fault.KindInternal, invoke(t, s, "it", `{"level":"low"}`).Fault().Kind())
+		require.Equal(t, fault.KindInternal, invoke(t, s, "it", `{"list":7,"word":"beside"}`).Fault().Kind())
 		require.NotContains(t, s.Sent(), harness.Canary)
+		require.NotContains(t, log.String(), "beside", "arguments are not recorded")
+		require.Contains(t, log.String(), "json: cannot unmarshal a value into Go struct field")
 	})
 }
 
@@ -360,6 +373,8 @@ func TestDecodingOfSomethingElse(t *testing.T) {
 		"another type":   &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: reflect.TypeFor[url.URL](), Field: "at"},
 		"encoding/json":  &json.UnmarshalTypeError{Value: "string", Type: when, Field: "at"},
 		"wrapped":        fmt.Errorf("reading %s: %w", harness.Canary, &json.UnmarshalTypeError{Value: strconv.Quote(`"tomorrow"}`), Type: when, Field: "at"}),
+		"a near number":  &json.UnmarshalTypeError{Value: "number 301} overflows", Type: reflect.TypeFor[int8](), Field: "small"},
+		"no overflow":    &json.UnmarshalTypeError{Value: "number 300}", Type: reflect.TypeFor[int8](), Field: "small"},
 		"another number": &json.UnmarshalTypeError{Value: "number 4711 overflows", Type: reflect.TypeFor[int8](), Field: "small"},
 		"cut":            &json.UnmarshalTypeError{Value: strconv.Quote(`"yesterday and...`), Type: when, Field: "at"},
 		"no quotes":      &json.UnmarshalTypeError{Value: `"tomorrow"x`, Type: when, Field: "at"},

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"log/slog"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -184,11 +186,16 @@ const maxText = 64 << 10
 
 func clip(text string) string { return words.Clip(text, maxText) }
 
-// errorText is the error's text. For arguments that the SDK refused it leaves out the SDK's text:
-// that repeats a whole value, which may be a password, and the violations say the rest.
+// errorText is the error's text. For arguments that the SDK refused or could not decode it leaves out
+// what the SDK's text repeats of them, which may be a password.
 func errorText(f *failure.Failure) string {
 	if v := f.View(); v.Origin == classify.Explained && v.Refused && len(v.Fault.Data().Violations) > 0 {
-		return `validating "arguments"`
+		return `validating "arguments"` // the violations say the rest
+	}
+	if e, ok := f.Err().(*json.UnmarshalTypeError); ok && e != nil && strings.ContainsAny(e.Value, `"{}[],`) {
+		without := *e
+		without.Value = "a value"
+		return safe.Error(&without)
 	}
 	return safe.Error(f.Err())
 }

@@ -139,9 +139,10 @@ func ownWords(err error) (words string) {
 	return words
 }
 
-// Spoken returns the text of the driver or the service that the error came from, and the code that
-// it gave: "HTTP 403", "SQLSTATE 42703". Both are private, and may be "".
-func (f *Finding) Spoken() (words, code string) {
+// Spoken returns the text of the driver or the service that the error came from, the code that it
+// gave, such as "HTTP 403" or "SQLSTATE 42703", and the hint of a database, which its drivers leave
+// out of their texts. All are private, and may be "".
+func (f *Finding) Spoken() (words, code, hint string) {
 	if f.teller != nil {
 		words = strings.TrimSpace(ownWords(f.teller))
 	}
@@ -149,20 +150,26 @@ func (f *Finding) Spoken() (words, code string) {
 		words = cmp.Or(strings.TrimSpace(ownWords(f.speaker)), strings.TrimSpace(safe.Error(f.speaker)))
 	}
 	if f.Says.Status != 0 {
-		return words, "HTTP " + strconv.Itoa(f.Says.Status)
+		return words, "HTTP " + strconv.Itoa(f.Says.Status), ""
 	}
 	safe.Call(func() {
-		state := ""
+		state, v := "", reflect.Indirect(reflect.ValueOf(f.speaker))
 		if e, ok := f.speaker.(interface{ SQLState() string }); ok {
 			state = e.SQLState()
-		} else if v := reflect.Indirect(reflect.ValueOf(f.speaker)); v.Kind() == reflect.Struct && v.FieldByName("SQLState").IsValid() {
+		} else if v.Kind() == reflect.Struct && v.FieldByName("SQLState").IsValid() {
 			state = stateOf(v.FieldByName("SQLState"))
 		}
-		if len(state) == 5 && strings.Trim(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
-			code = "SQLSTATE " + state
+		if len(state) != 5 || strings.Trim(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return
+		}
+		code = "SQLSTATE " + state
+		if v.Kind() == reflect.Struct {
+			if field := v.FieldByName("Hint"); field.IsValid() && field.Kind() == reflect.String {
+				hint = strings.TrimSpace(field.String())
+			}
 		}
 	}, nil)
-	return words, code
+	return words, code, hint
 }
 
 // messageNames are the fields, and the members of a JSON text, that hold a service's text.

@@ -109,6 +109,12 @@ var ways = []way{
 	{name: "in input", whole: in("input")},
 	{name: "in params", whole: in("params")},
 	{name: "in parameters", whole: in("parameters")},
+	{name: "in Params", whole: in("Params")},
+	{name: "in kwargs", whole: in("kwargs")},
+	{name: "in tool_input", whole: in("tool_input")},
+	{name: "in body", whole: in("body")},
+	{name: "in arguments beside the tool", whole: func(args string) string { return `{"function":"it","arguments":` + args + `}` }},
+	{name: "in input beside the tool", whole: func(args string) string { return `{"input":` + args + `,"tool":"it"}` }},
 	{name: "in arguments as text", whole: func(args string) string { return in("arguments")(asText(args)) }},
 	{name: "as text", whole: asText},
 	{name: "in input in args", whole: func(args string) string { return in("args")(in("input")(args)) }},
@@ -176,7 +182,7 @@ func TestUnwrappingIsSafe(t *testing.T) {
 				continue
 			}
 			for _, w := range ways {
-				if w.whole == nil {
+				if w.whole == nil || strings.Contains(w.name, "beside") { // what stands beside may match a pattern of the schema
 					continue
 				}
 				if report := s.Explain([]byte(w.whole(args)), false); report != nil && report.Corrected != nil {
@@ -214,6 +220,14 @@ func TestWrappedHostile(t *testing.T) {
 	report := s.Explain([]byte(in("args")(`{"a":[`+strings.Repeat("1,", 2000)+`1]}`)), false)
 	require.Equal(t, "The arguments were sent inside of 'args'. Send them as they are.", report.Text(), "it is said although it would be too long to repeat")
 	require.Nil(t, report.Corrected)
+	for _, args := range []string{
+		`{"args":{"a":[1]},"b":"it"}`, `{"args":{"a":[1]},"name":1}`, `{"args":{"a":[1]},"input":{"a":[2]}}`, `{"args":{"a":[1]},"name":"it","tool":"it"}`, `{"name":"it"}`, `{"args":{"a":[1]},"a":[2]}`,
+	} {
+		report := s.Explain([]byte(args), false)
+		require.NotContains(t, report.Text(), "inside of", args)
+	}
+	named := mustCompile(t, `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`)
+	require.Nil(t, named.Explain([]byte(`{"name":"it","arguments":{"name":"Ann"}}`), false).Corrected, "the name may be meant")
 	hidden := s.Explain([]byte(`{"args":{"a":[1]}}`), true)
 	require.Equal(t, "wrapped", hidden.Violations[0].Rule)
 	require.Nil(t, hidden.Corrected, "received values are hidden")

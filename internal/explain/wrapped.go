@@ -7,8 +7,12 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// wrappers are the members in which clients send arguments that should have been sent themselves.
-var wrappers = []string{"arguments", "args", "input", "parameters", "params"}
+// wrappers are the members in which clients send arguments that should have been sent themselves, and
+// targets those beside them that name the tool.
+var (
+	wrappers = []string{"arguments", "args", "input", "parameters", "params", "kwargs", "tool_input", "payload", "body", "data", "request"}
+	targets  = []string{"name", "tool", "tool_name", "function"}
+)
 
 // maxWraps bounds how many members and texts are taken off, one around the other.
 const maxWraps = 4
@@ -40,8 +44,8 @@ func (r *report) unwrapped(d *document) (only *wrapping) {
 			}
 			w.inner, w.text = inner, true
 		case map[string]any:
-			name, inner := onlyMember(v)
-			if !slices.Contains(wrappers, name) || slices.Contains(known([]*node{r.schema.root}), name) {
+			name, inner := r.wrapper(v)
+			if name == "" {
 				return only
 			}
 			w.meant = w.meant || r.schema.allows(name)
@@ -61,10 +65,22 @@ func (r *report) unwrapped(d *document) (only *wrapping) {
 	return only
 }
 
-// onlyMember returns the member of an object that has no other.
-func onlyMember(object map[string]any) (name string, value any) {
-	if len(object) == 1 {
-		for name, value = range object { //nolint:revive // the one
+// wrapper returns the member of an object that may stand around the arguments: the only one, but for
+// one that names the tool and that the schema knows nothing of. It returns "" if there is none.
+func (r *report) wrapper(object map[string]any) (name string, value any) {
+	if len(object) > 2 {
+		return "", nil
+	}
+	declared := known([]*node{r.schema.root})
+	for member, v := range object {
+		_, text := v.(string)
+		switch {
+		case slices.Contains(declared, member):
+			return "", nil
+		case slices.Contains(wrappers, strings.ToLower(member)) && name == "":
+			name, value = member, v
+		case !text || !slices.Contains(targets, member) || r.schema.allows(member):
+			return "", nil
 		}
 	}
 	return name, value

@@ -293,8 +293,11 @@ func (f *Failure) OwnWords() bool {
 
 // LeftAlone reports whether the tool's own result is sent as the tool wrote it: nothing else is
 // known of the failure, and no middleware has added to it.
-func (f *Failure) LeftAlone() bool {
-	if !f.OwnWords() || f.res == nil || len(f.res.Content) == 0 || f.touched() {
+func (f *Failure) LeftAlone() bool { return f.own() && len(f.res.Content) > 0 }
+
+// own reports whether the tool wrote the result, even one without content, and nothing is added to it.
+func (f *Failure) own() bool {
+	if !f.OwnWords() || f.res == nil || f.touched() {
 		return false
 	}
 	_, rendered := f.res.Meta[wire.ErrorKey]
@@ -302,9 +305,11 @@ func (f *Failure) LeftAlone() bool {
 }
 
 // Foreign reports whether the failure comes from the program or the SDK, is not made for mcpchain,
-// and no mcpchain middleware has added to it.
+// and no mcpchain middleware has added to it. A typed output that the SDK refused is one: recover
+// has made nothing of it.
 func (f *Failure) Foreign() bool {
-	return f.LeftAlone() || f.view.Wire == nil && f.view.Origin.Unworded() && !f.touched()
+	bySDK := f.view.Origin == classify.Bug && f.view.Words == classify.OfRow && f.Panic() == nil
+	return f.own() || f.view.Wire == nil && (f.view.Origin.Unworded() || bySDK) && !f.touched()
 }
 
 // touched reports whether a middleware has added something to the failure.

@@ -38,8 +38,9 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	if s.Found.Origin == classify.Unknown && s.Found.Says.By <= classify.ByStatus {
 		known = fault.Generic(fault.KindTool).Suggest(known.Suggestion()) // no party is known to be to blame
 	}
-	said, code := s.Found.Spoken()
+	said, code, hint := s.Found.Spoken()
 	text := cleaned(safe.Error(s.Err), maxSearched)
+	said = missing(text, cleaned(said, 2*maxSaid)) // before the label is left out, which the service may have said, too
 	if rest, ok := strings.CutPrefix(text, known.Kind().Label()+": "); ok {
 		text = rest
 	} else if rest, ok = strings.CutPrefix(text, severity); ok && strings.HasSuffix(known.Kind().Label(), " error") && strings.HasPrefix(code, "SQLSTATE") {
@@ -48,9 +49,12 @@ func (r *Reader) spoken(s *Seen) *fault.Error {
 	if wordless(text) {
 		text = ""
 	}
-	text = with(text, ": ", cleaned(said, 2*maxSaid))
+	text = with(text, ": ", said)
 	if code != "" && !strings.Contains(text, code[strings.LastIndexByte(code, ' ')+1:]) {
 		text = with(text, " ", "("+code+")")
+	}
+	if hint = missing(text, cleaned(hint, maxSaid)); hint != "" {
+		text = with(text, ". ", "HINT: "+hint) // as PostgreSQL's own client shows it
 	}
 	if s.Found.Says.By == classify.Cut { // the error does not know that its caller gave up
 		text = with(text, ": ", known.Message())
@@ -170,8 +174,8 @@ func holdsPrivate(err error, left *int) bool {
 // with appends more to a text that lacks it: in the same line, or in a line of its own if either
 // has several lines.
 func with(text, before, more string) string {
-	switch bare := strings.TrimRight(more, " .\n"); {
-	case bare == "" || contains(text, bare):
+	switch more = missing(text, more); {
+	case more == "":
 		return text
 	case text == "":
 		return more
@@ -182,6 +186,14 @@ func with(text, before, more string) string {
 	default:
 		return text + before + more
 	}
+}
+
+// missing returns more, or "" if a text has it.
+func missing(text, more string) string {
+	if bare := strings.TrimRight(more, " .\n"); bare == "" || contains(text, bare) {
+		return ""
+	}
+	return more
 }
 
 // contains reports whether a text contains another one. It ignores spaces, the case of letters and
