@@ -11,7 +11,8 @@ var (
 	yamlBlock   = compile(`[|>][+-]?\n(?P<is>[ \t])[\s\v]*(?P<hide>[^\n]+(?:\n[ \t][^\n]*)*)`)
 	yamlItem    = compile(`\r?\n(?:[ \t]+(?:- +)?|- +)["']?`)
 	yamlTag     = compile(`!+[a-z]+[ \t]+`)
-	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`) // <password type="x">
+	phpDump     = compile(`(?:\r?\n)?[ \t]*string(?:\([0-9]+\))?[ \t]+(?P<is>["'])`) // var_dump
+	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                       // <password type="x">
 	phrases     = compile(`(?P<hide>[a-z]+(?:[ ,]+[a-z]+)+)`)
 )
 
@@ -54,7 +55,7 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	case colon && t.hides(yamlBlock, i), k == phrase && t.hides(phrases, i):
 		return
 	}
-	if after := yamlTag(t, i); after > 0 {
+	if after := max(yamlTag(t, i), phpDump(t, i)); after > 0 {
 		i = after
 	}
 	from, to := t.wrapped(i)

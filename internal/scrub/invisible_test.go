@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ var invisible = []string{
 	"\x1b", "\x1b[31m", "\x1b[0;1;38;5;208m", "\x1b[2K", "\x1b(B", "\x1b]0;title\x07", "\x1b]8;;https://example.com\x1b\\", "\x1bPq\x1b\\", "\u009b31m", "\u009d0;t\u009c",
 	"\x00", "\x01", "\x07", "\x08", "\x0e", "\x1f", "\x7f", "\u0080", "\u008d", "\u009f",
 	"\u00ad", "\u034f", "\u061c", "\u115f", "\u1160", "\u17b4", "\u180b", "\u180e", "\u200b", "\u200c", "\u200d", "\u200e", "\u202a", "\u202e", "\u2060", "\u2063", "\u2066", "\u206f",
-	"\u3164", "\ufe00", "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\U0001bca0", "\U0001d173", "\U000e0001", "\U000e0041", "\U000e007f", "\U000e0100",
+	"\u3164", "\ufe00", "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\ufdd0", "\ufffe", "\U00013437", "\U0001bca0", "\U0001d173", "\U000e0001", "\U000e0041", "\U000e007f", "\U000e0100",
 	"\u200b\u200b\u200b\u200b\u200b\u200b", "\x1b[31m\u200b\x00",
 }
 
@@ -33,7 +34,14 @@ var hidden = []struct{ text, secret string }{
 
 // TestInvisibleCharacters puts what cannot be seen into every place of a credential, alone and in the escapes of JSON.
 func TestInvisibleCharacters(t *testing.T) {
-	for _, u := range invisible {
+	share := 4 // of the places
+	switch {
+	case racing:
+		share = 8
+	case os.Getenv("MCPCHAIN_SOAK") != "":
+		share = 1
+	}
+	for which, u := range invisible {
 		quoted, err := json.Marshal(u)
 		require.NoError(t, err)
 		inJSON := strings.Trim(string(quoted), `"`)
@@ -48,7 +56,7 @@ func TestInvisibleCharacters(t *testing.T) {
 		for _, c := range hidden {
 			for i := range len(c.text) + 1 {
 				for form, unseen := range forms {
-					if form > 0 && (i+form)%4 != 0 || racing && i%8 != 0 {
+					if form > 0 && (i+form)%4 != 0 || (i+which)%share != 0 {
 						continue
 					}
 					text := c.text[:i] + unseen + c.text[i:]
@@ -120,9 +128,12 @@ func TestScrubbedOnce(t *testing.T) {
 	for _, c := range hidden {
 		pool = append(pool, c.text, c.text, c.secret)
 	}
-	n := 20_000
-	if racing || testing.Short() {
+	n := 5000
+	switch {
+	case racing || testing.Short():
 		n = 1000
+	case os.Getenv("MCPCHAIN_SOAK") != "":
+		n = 20_000
 	}
 	for range n {
 		text := ""
