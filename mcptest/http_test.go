@@ -91,23 +91,23 @@ func TestHTTPFinds(t *testing.T) {
 // TestStartHTTPReportsARequestThatDoesNotEnd has a handler that goes on when its client
 // has gone.
 func TestStartHTTPReportsARequestThatDoesNotEnd(t *testing.T) {
-	t.Parallel() // it waits
 	release := make(chan struct{})
 	defer close(release)
-	fake := newFake()
-	got := fake.run(func(tb testing.TB) {
-		handler := overHTTP(newServer(), &mcp.StreamableHTTPOptions{Stateless: true})
-		s := mcptest.StartHTTP(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Mcp-Method") == "tools/call" {
-				<-release
-				return
-			}
-			handler.ServeHTTP(w, r)
-		}), &mcptest.Options{Patience: 8 * time.Second})
-		res, err := s.Call("pay", map[string]any{"amount": 5})
-		_ = mcptest.Failure(tb, res, err)
-	})
-	require.Contains(t, got, "mcptest.Failure: the call was not answered: ")
-	require.Contains(t, got, "mcptest.StartHTTP: a request is not answered 8s after the end of the test")
-	require.True(t, fake.fatal)
+	reports(t, func(patience time.Duration) string {
+		fake := newFake()
+		got := fake.run(func(tb testing.TB) {
+			handler := overHTTP(newServer(), &mcp.StreamableHTTPOptions{Stateless: true})
+			s := mcptest.StartHTTP(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Method") == "tools/call" {
+					<-release
+					return
+				}
+				handler.ServeHTTP(w, r)
+			}), &mcptest.Options{Patience: patience})
+			res, err := s.Call("pay", map[string]any{"amount": 5})
+			_ = mcptest.Failure(tb, res, err)
+		})
+		require.True(t, fake.fatal)
+		return got
+	}, "mcptest.Failure: the call was not answered: ", "mcptest.StartHTTP: a request is not answered PATIENCE after the end of the test")
 }

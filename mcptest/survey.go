@@ -13,17 +13,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/probe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-var (
-	// insides matches what no answer may show: a stack, a place in a program, a panic of the
-	// runtime.
-	insides = regexp.MustCompile(`goroutine \d+ \[|\.go:\d+|runtime error: `)
-
-	// varying matches what may differ between answers that say the same.
-	varying = regexp.MustCompile(`'[^']*'|"[^"]*"|[0-9]+|[\[{].*`)
-)
+// varying matches what may differ between answers that say the same.
+var varying = regexp.MustCompile(`'[^']*'|"[^"]*"|[0-9]+|[\[{].*`)
 
 // A report has at most so many different answers of a tool, and lines of each.
 const (
@@ -83,7 +78,7 @@ func surveyTool(t testing.TB, s *Session, tool *mcp.Tool, report *strings.Builde
 			break // the next call would not be answered either, and each wait takes long
 		}
 		text := reference.ReplaceAllString(Text(res, err), "REFERENCE")
-		if at := insides.FindString(text); at != "" {
+		if at := probe.Insides.FindString(text); at != "" {
 			t.Errorf("mcptest.Survey: %s shows %q to who sends %s:\n%s", tool.Name, at, compact(arguments), indent(clip(text, 500)))
 		}
 		a := &answer{text: text, arguments: arguments}

@@ -1,0 +1,188 @@
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/words"
+)
+
+const (
+	// maxLine bounds what is read as one message. What is longer is read on, and forgotten.
+	maxLine = 64 << 20
+	// maxStderr is how much of the end of a server's standard error is kept.
+	maxStderr = 4 << 10
+)
+
+// A child is a server that was started as a process of its own, in a process group of its own. It is a
+// wire.
+type child struct {
+	cmd    *exec.Cmd
+	queue  chan []byte
+	read   *os.File
+	write  *os.File
+	exited chan struct{}
+	stderr tail
+}
+
+// startChild starts a command. Each line that it writes is given to receive; nothing is read before
+// hold is closed, unless it is nil.
+func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*child, error) {
+	c := &child{
+		cmd:    exec.CommandContext(context.WithoutCancel(context.Background()), o.Command[0], o.Command[1:]...), //nolint:gosec // who runs the checks names the command
+		queue:  make(chan []byte, 4096),
+		exited: make(chan struct{}),
+	}
+	c.cmd.Env = append(os.Environ(), planted...)
+	c.cmd.Stderr = &c.stderr
+	c.cmd.WaitDelay = 500 * time.Millisecond // something below it may hold standard error open
+	ownGroup(c.cmd)
+	stdin, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	read, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, stdin.Close(), write.Close())
+	}
+	c.cmd.Stdin, c.cmd.Stdout, c.read, c.write = stdin, stdout, read, write
+	started := make(chan error)
+	go func() {
+		// Linux ends the child with the thread that started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.cmd.Start()
+		_, _ = stdin.Close(), stdout.Close()
+		started <- err
+		if err == nil {
+			_ = c.cmd.Wait() // ProcessState says it
+			close(c.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, errors.Join(err, read.Close(), write.Close())
+	}
+	go c.writeLines()
+	go func() {
+		if hold != nil {
+			<-hold
+		}
+		readLines(read, receive)
+	}()
+	return c, nil
+}
+
+func (c *child) writeLines() {
+	for line := range c.queue {
+		if line == nil {
+			break
+		}
+		if _, err := c.write.Write(line); err != nil {
+			break // the server has gone, which is seen elsewhere
+		}
+	}
+	_ = c.write.Close()
+}
+
+// readLines reads lines until there are no more.
+func readLines(from io.Reader, receive func(line []byte)) {
+	in := bufio.NewReaderSize(from, 64<<10)
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) <= maxLine {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			receive(line)
+		}
+		line = nil
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *child) send(line []byte, _ func(status int, body []byte)) {
+	c.sendRaw(append(bytes.Clone(line), '\n'))
+}
+
+// sendRaw writes bytes as they are, without the end of a line.
+func (c *child) sendRaw(b []byte) {
+	select {
+	case c.queue <- b:
+	case <-c.exited:
+	}
+}
+
+func (c *child) gone() <-chan struct{} { return c.exited }
+
+// how says how the server ended. It has ended.
+func (c *child) how() string {
+	text := c.cmd.ProcessState.String()
+	if last := c.stderr.last(); last != "" {
+		text += "; the last line of its standard error: " + last
+	}
+	return text
+}
+
+// hangUp closes the server's standard input, when what was sent has been written.
+func (c *child) hangUp() { c.sendRaw(nil) }
+
+// stopReading closes the server's standard output.
+func (c *child) stopReading() { _ = c.read.Close() }
+
+// kill ends the server and all that it has started.
+func (c *child) kill() {
+	killGroup(c.cmd)
+	select {
+	case <-c.exited:
+	case <-time.After(3 * time.Second): // the system does not let go of it
+	}
+	_ = c.read.Close()
+	_ = c.write.Close()
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - maxStderr; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+// last returns the last line that has letters.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+	return clip(words.Line(lines[len(lines)-1]), 200)
+}
+
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s ... (%d bytes)", strings.ToValidUTF8(text[:most], ""), len(text))
+}
