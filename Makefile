@@ -68,6 +68,10 @@ evidence: ## Write what is measured beside others into docs/costs.md and docs/ev
 	go run ./internal/bench -weigh -write
 	go run ./internal/errbench/cmd/errbench -write
 
+.PHONY: servers
+servers: ## Ask public servers how they fail, and write docs/servers.md; needs npm
+	go run ./cmd/mcpchain/internal/servers -write
+
 .PHONY: cover
 cover: ## Show what the tests of all packages reach; details in bin/cover.html
 	@mkdir -p bin
@@ -82,6 +86,10 @@ site: ## Build docs/ as a site, in bin/site
 .PHONY: tidy
 tidy: ## Check that every go.mod and go.sum is tidy
 	@.ci/run tidy
+
+.PHONY: release-check
+release-check: ## Use HEAD as users would if it were tagged: the README's server, each recipe, each command
+	@.ci/run release
 
 .PHONY: clean-tree
 clean-tree: ## Check that nothing is left uncommitted

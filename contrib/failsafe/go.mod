@@ -4,7 +4,7 @@ go 1.25.0
 
 require (
 	github.com/failsafe-go/failsafe-go v0.9.8
-	github.com/mcpchain/mcpchain v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.7.0
 	github.com/stretchr/testify v1.12.1
 )

@@ -5,7 +5,7 @@ go 1.25.0
 replace github.com/mcpchain/mcpchain => ../..
 
 require (
-	github.com/mcpchain/mcpchain v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.7.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/contrib/bridges/otelslog v0.20.1

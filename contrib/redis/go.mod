@@ -7,7 +7,7 @@ replace github.com/mcpchain/mcpchain => ../..
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/anishathalye/porcupine v1.3.1
-	github.com/mcpchain/mcpchain v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.7.0
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/stretchr/testify v1.12.1

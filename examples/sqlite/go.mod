@@ -3,7 +3,7 @@ module github.com/mcpchain/mcpchain/examples/sqlite
 go 1.25.0
 
 require (
-	github.com/mcpchain/mcpchain v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	modernc.org/sqlite v1.55.0
 )

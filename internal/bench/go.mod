@@ -13,8 +13,8 @@ require (
 	github.com/google/uuid v1.6.0
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.3
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcpchain/mcpchain v0.0.0
-	github.com/mcpchain/mcpchain/contrib/redis v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
+	github.com/mcpchain/mcpchain/contrib/redis v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

@@ -6,7 +6,7 @@ replace github.com/mcpchain/mcpchain => ../..
 
 require (
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcpchain/mcpchain v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/stretchr/testify v1.12.1
 )

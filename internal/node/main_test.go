@@ -56,7 +56,7 @@ func TestThePageIsCurrent(t *testing.T) {
 	require.NoError(t, err)
 	var pinned struct{ Dependencies map[string]string }
 	require.NoError(t, json.Unmarshal(data, &pinned))
-	require.Len(t, pinned.Dependencies, 5)
+	require.Len(t, pinned.Dependencies, 6)
 	for name, version := range pinned.Dependencies {
 		if conformance, ok := strings.CutPrefix(version, "npm:@modelcontextprotocol/conformance@"); ok {
 			require.Contains(t, page, "\n| "+conformance+" | ")

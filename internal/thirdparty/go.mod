@@ -38,7 +38,7 @@ require (
 	github.com/ktrysmt/go-bitbucket v0.10.0
 	github.com/lib/pq v1.12.3
 	github.com/linode/linodego v1.69.1
-	github.com/mcpchain/mcpchain v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
 	github.com/meilisearch/meilisearch-go v0.36.3
 	github.com/microsoft/go-mssqldb v1.9.7
 	github.com/modelcontextprotocol/go-sdk v1.8.0

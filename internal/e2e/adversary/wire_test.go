@@ -294,6 +294,9 @@ func (p *post) exchange(ctx context.Context, message []byte, _ string) (reply, e
 	if bytes.Contains(bytes.ToLower(raw.Bytes()), []byte(strings.ToLower(exchangeHeader))) {
 		return reply{}, fmt.Errorf("a header of the server's own has left: %s", raw.Bytes())
 	}
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode == http.StatusBadRequest && kind != "application/json" {
+		return reply{}, fmt.Errorf("a body is refused in another language than JSON-RPC: %s", raw.Bytes())
+	}
 	got := reply{status: resp.StatusCode, raw: raw.Bytes()}
 	for line := range bytes.Lines(got.raw) {
 		line = bytes.TrimPrefix(line, []byte("data: "))

@@ -8,8 +8,8 @@ replace (
 )
 
 require (
-	github.com/mcpchain/mcpchain v0.0.0
-	github.com/mcpchain/mcpchain/contrib/otel v0.0.0
+	github.com/mcpchain/mcpchain v0.1.0
+	github.com/mcpchain/mcpchain/contrib/otel v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.65.0

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/probe"
+)
+
+func checkCommand() command {
+	return command{
+		name: "check", usage: "[FLAGS] -- COMMAND ...", short: "see how a server fails",
+		run:   runCheck,
+		help:  func(w io.Writer) { flags, _ := checkFlags(w); flags.PrintDefaults() },
+		flags: flagNames(checkFlags),
+	}
+}
+
+// flagNames returns the names of flags, for the completion of shells.
+func flagNames(made func(io.Writer) (*flag.FlagSet, *checkFlag)) (names []string) {
+	flags, _ := made(io.Discard)
+	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// A checkFlag is what the command line of check says.
+type checkFlag struct {
+	probe.Options
+
+	tools, only, format, baseline string
+	header                        headerFlag
+	writeBaseline, list, verbose  bool
+}
+
+func checkFlags(errs io.Writer) (*flag.FlagSet, *checkFlag) {
+	f := &checkFlag{header: headerFlag{}}
+	flags := flag.NewFlagSet("mcpchain check", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	f.targetFlags(flags)
+	flags.StringVar(&f.URL, "to", "", "check the server at this `URL`, over streamable HTTP")
+	flags.Var(f.header, "header", "send this header to -to, `NAME: VALUE`; may be given several times")
+	flags.StringVar(&f.format, "format", "table", "write the report as `table`, json, junit or sarif")
+	flags.StringVar(&f.baseline, "baseline", "", "leave out what this `file` has, so that only what is new fails")
+	flags.BoolVar(&f.writeBaseline, "write-baseline", false, "write what is found into the file of -baseline, and succeed")
+	flags.BoolVar(&f.verbose, "v", false, "show all findings in the table, and whole messages")
+	flags.BoolVar(&f.list, "list", false, "list the checks")
+	return flags, f
+}
+
+// targetFlags are the flags of check and of compare.
+func (f *checkFlag) targetFlags(flags *flag.FlagSet) {
+	flags.StringVar(&f.tools, "tools", "", "call these tools too, `a,b,c`, though nothing marks them as reading")
+	flags.BoolVar(&f.Writes, "writes", false, "call all tools, those that write too")
+	flags.StringVar(&f.only, "only", "", "run only these checks, `a,b,c`")
+	flags.DurationVar(&f.Limit, "limit", 5*time.Second, "how long an answer may take")
+	flags.DurationVar(&f.Start, "start", time.Minute, "how long the server may take to start")
+}
+
+// headerFlag collects headers of HTTP.
+type headerFlag http.Header
+
+func (h headerFlag) String() string { return "" }
+
+func (h headerFlag) Set(text string) error {
+	name, value, ok := strings.Cut(text, ":")
+	if !ok {
+		return errors.New("want NAME: VALUE")
+	}
+	http.Header(h).Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	return nil
+}
+
+// options checks what the flags say, and what follows them.
+func (f *checkFlag) options(args []string) (probe.Options, error) {
+	o := f.Options
+	o.Command, o.Header = args, http.Header(f.header)
+	o.Tools, o.Only = listed(f.tools), listed(f.only)
+	for _, name := range o.Only {
+		if !slices.ContainsFunc(probe.Checks(), func(c *probe.Check) bool { return c.Name == name }) {
+			return o, fmt.Errorf("there is no check %q; \"mcpchain check -list\" lists them", name)
+		}
+	}
+	switch {
+	case o.URL == "" && len(args) == 0:
+		return o, errors.New("say which server: -- COMMAND ARGS..., or -to URL for check")
+	case o.URL != "" && len(args) > 0:
+		return o, errors.New("say either -to or a command")
+	case f.writeBaseline && f.baseline == "":
+		return o, errors.New("-write-baseline needs -baseline FILE")
+	case f.format != "" && reportFormats[f.format] == nil:
+		return o, fmt.Errorf("-format %s: want table, json, junit or sarif", f.format)
+	}
+	return o, nil
+}
+
+func listed(text string) []string {
+	return slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" })
+}
+
+func runCheck(args []string, std streams) int {
+	flags, f := checkFlags(std.err)
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	} else if err != nil {
+		return exitUsage
+	}
+	if f.list {
+		for _, c := range probe.Checks() {
+			fmt.Fprintf(std.out, "%-24s %s\n", c.Name, c.Title)
+		}
+		return exitOK
+	}
+	o, err := f.options(flags.Args())
+	if err == nil {
+		var known []string
+		if f.baseline != "" && !f.writeBaseline {
+			known, err = readBaseline(f.baseline)
+		}
+		if err == nil {
+			return f.check(o, known, std)
+		}
+	}
+	fmt.Fprintln(std.err, "mcpchain check:", err)
+	return exitUsage
+}
+
+// check runs the checks and writes their report.
+func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	report, err := probed(ctx, o, "", std.err)
+	if err == nil && f.writeBaseline {
+		err = writeBaseline(f.baseline, report)
+		if err == nil {
+			fmt.Fprintf(std.err, "mcpchain check: %s has what %d checks found\n", f.baseline, report.Found())
+			return exitOK
+		}
+	}
+	old := 0
+	if err == nil {
+		old = leaveOut(report, known)
+		write := reportFormats[f.format]
+		if f.verbose && f.format == "table" {
+			write = func(w io.Writer, r *probe.Report) error { return writeTable(w, r, -1) }
+		}
+		err = write(std.out, report)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(std.err, "mcpchain check:", err)
+		return exitUsage
+	case old > 0:
+		fmt.Fprintf(std.err, "mcpchain check: %d findings stand in %s and are left out\n", old, f.baseline)
+	}
+	if report.Found() > 0 {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// probed runs the checks. What is checked is shown where it takes longer than two seconds.
+func probed(ctx context.Context, o probe.Options, what string, errs io.Writer) (*probe.Report, error) {
+	begun, shown := time.Now(), time.Time{}
+	o.Progress = func(done, all int, name string) {
+		if now := time.Now(); now.Sub(begun) > 2*time.Second && now.Sub(shown) > time.Second {
+			shown = now
+			fmt.Fprintf(errs, "mcpchain: %scheck %d of %d, %s\n", what, done+1, all, name)
+		}
+	}
+	return probe.Run(ctx, o)
+}
+
+// fingerprint says which finding it is: what was sent and what came back may differ from run to run.
+func fingerprint(check string, f probe.Finding) string {
+	return strings.Join([]string{check, f.Protocol, f.Subject}, "|")
+}
+
+// The file of a baseline. A person may read it and shorten it.
+type baseline struct {
+	Version int      `json:"version"`
+	Known   []string `json:"known"`
+}
+
+func readBaseline(path string) ([]string, error) {
+	raw, err := os.ReadFile(path) //nolint:gosec // who runs the checks names the file
+	if err != nil {
+		return nil, fmt.Errorf("%w; -write-baseline makes it", err)
+	}
+	var b baseline
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return nil, fmt.Errorf("%s is no baseline: %w", path, err)
+	}
+	if b.Version != 1 {
+		return nil, fmt.Errorf("%s is a baseline of version %d, and this program knows version 1", path, b.Version)
+	}
+	return b.Known, nil
+}
+
+func writeBaseline(path string, r *probe.Report) error {
+	b := baseline{Version: 1, Known: []string{}}
+	for _, result := range r.Results {
+		for _, f := range result.Findings {
+			b.Known = append(b.Known, fingerprint(result.Check.Name, f))
+		}
+	}
+	slices.Sort(b.Known)
+	b.Known = slices.Compact(b.Known)
+	raw, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(raw, '\n'), 0o644) //nolint:gosec // it is committed beside the source
+}
+
+// leaveOut removes the known findings from a report, and returns how many there were.
+func leaveOut(r *probe.Report, known []string) (removed int) {
+	for i, result := range r.Results {
+		r.Results[i].Findings = slices.DeleteFunc(slices.Clone(result.Findings), func(f probe.Finding) bool {
+			old := slices.Contains(known, fingerprint(result.Check.Name, f))
+			if old {
+				removed++
+			}
+			return old
+		})
+	}
+	return removed
+}

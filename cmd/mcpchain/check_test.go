@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/probe"
+)
+
+var updateReports = flag.Bool("update-reports", false, "write the golden reports anew")
+
+// The binary of this test is also the server that is checked, and the program that stands in front of it.
+func init() { //nolint:gochecknoinits // before TestMain, which is for the tests of run
+	switch {
+	case len(os.Args) < 2:
+	case os.Args[1] == "bare-server":
+		server := mcp.NewServer(&mcp.Implementation{Name: "bare", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return nil, nil, nil
+		})
+		type numbers struct {
+			A int `json:"a"`
+			B int `json:"b"`
+		}
+		reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
+		mcp.AddTool(server, &mcp.Tool{Name: "divide", Annotations: reads}, func(_ context.Context, _ *mcp.CallToolRequest, in numbers) (*mcp.CallToolResult, any, error) {
+			return nil, map[string]int{"quotient": in.A / in.B}, nil
+		})
+		_ = server.Run(context.Background(), &mcp.StdioTransport{})
+		os.Exit(0)
+	case os.Args[1] == "run":
+		main()
+	}
+}
+
+func bareServer(t *testing.T) []string {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	return []string{"--", exe, "bare-server"}
+}
+
+func TestCheckStatus(t *testing.T) {
+	server := bareServer(t)
+	out, errs, status := executed(t, append([]string{"check", "-only", "unknown-method,no-method"}, server...)...)
+	require.Equal(t, exitFailed, status, out+errs)
+	require.Contains(t, out, "NO-METHOD")
+	require.Contains(t, out, "It is never answered")
+	require.Contains(t, out, "1 found nothing:\n    unknown-method")
+	require.Contains(t, out, "tools not called")
+	require.Contains(t, out, "    greet")
+
+	out, errs, status = executed(t, append([]string{"check", "-only", "unknown-method"}, server...)...)
+	require.Equal(t, exitOK, status, out+errs)
+	require.Contains(t, out, "0 found something")
+
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"cannot be checked, because it does not start", []string{"--", filepath.Join(t.TempDir(), "no-such-program")}},
+		{"say which server", nil},
+		{`there is no check "no-such"`, append([]string{"-only", "no-such"}, server...)},
+		{"want table, json, junit or sarif", append([]string{"-format", "yaml"}, server...)},
+		{"-write-baseline makes it", append([]string{"-baseline", "no-such-file"}, server...)},
+		{"-write-baseline needs -baseline", append([]string{"-write-baseline"}, server...)},
+	} {
+		out, errs, status = executed(t, append([]string{"check"}, c.args...)...)
+		require.Equal(t, exitUsage, status, out)
+		require.Empty(t, out)
+		require.Contains(t, errs, c.want)
+	}
+	out, _, status = executed(t, "check", "-list")
+	require.Equal(t, exitOK, status)
+	require.Equal(t, len(probe.Checks()), strings.Count(out, "\n"))
+}
+
+func TestCheckOverHTTP(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bare", Version: "1"}, nil)
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			http.Error(w, "sign in", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	out, errs, status := executed(t, "check", "-to", web.URL, "-header", "Authorization: Bearer good", "-only", "http-method,unknown-method")
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, "bare 1 over http")
+
+	_, errs, status = executed(t, "check", "-to", web.URL)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "HTTP 401 sign in")
+
+	_, errs, status = executed(t, "check", "-to", web.URL, "--", "a-server")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "say either -to or a command")
+
+	_, errs, status = executed(t, "check", "-header", "x")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "want NAME: VALUE")
+}
+
+func TestBaseline(t *testing.T) {
+	server, file := bareServer(t), filepath.Join(t.TempDir(), "baseline.json")
+	check := func(args ...string) (errs string, status int) {
+		_, errs, status = executed(t, append(append([]string{"check", "-baseline", file}, args...), server...)...)
+		return errs, status
+	}
+	errs, status := check("-only", "no-method", "-write-baseline")
+	require.Equal(t, exitOK, status, errs)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `"no-method|2025-11-25|none"`)
+
+	errs, status = check("-only", "no-method")
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, errs, "are left out")
+
+	_, status = check("-only", "no-method,no-json")
+	require.Equal(t, exitFailed, status, "what is new fails")
+
+	for text, want := range map[string]string{"x": "is no baseline", `{"version":2}`: "of version 2"} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		errs, status = check()
+		require.Equal(t, exitUsage, status)
+		require.Contains(t, errs, want)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	before := self
+	self = func() ([]string, error) { return []string{exe}, nil }
+	t.Cleanup(func() { self = before })
+	const some = "no-json,no-object,batch,deep-nesting,unknown-method,unknown-tool,near-tool-named,argument-missing,wrong-argument-named,all-wrong-named,nasty-arguments"
+	out, errs, status := executed(t, append([]string{"compare", "-only", some}, bareServer(t)...)...)
+	require.Equal(t, exitOK, status, errs)
+	golden := filepath.Join("testdata", "compare.golden") // docs/check.md shows it
+	if *updateReports {
+		require.NoError(t, os.WriteFile(golden, []byte(out), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), out)
+
+	// The table of check, of the same server.
+	out, _, status = executed(t, append([]string{"check", "-only", "deep-nesting,near-tool-named,unknown-tool,unknown-prompt"}, bareServer(t)...)...)
+	require.Equal(t, exitFailed, status)
+	out = regexp.MustCompile(`checks in \S+`).ReplaceAllString(out, "checks in 100ms")
+	golden = filepath.Join("testdata", "check.golden") // docs/check.md shows it
+	if *updateReports {
+		require.NoError(t, os.WriteFile(golden, []byte(out), 0o600))
+	}
+	want, err = os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), out)
+
+	out, errs, status = executed(t, append([]string{"compare", "-format", "json", "-only", "no-json"}, bareServer(t)...)...)
+	require.Equal(t, exitOK, status, errs)
+	var both struct{ Bare, Behind reportJSON }
+	require.NoError(t, json.Unmarshal([]byte(out), &both))
+	require.Equal(t, "found", both.Bare.Checks[0].Outcome)
+	require.Equal(t, "passed", both.Behind.Checks[0].Outcome)
+
+	_, errs, status = executed(t, append([]string{"compare", "-format", "sarif"}, bareServer(t)...)...)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "want table or json")
+}
+
+// sampleReport has one of everything.
+func sampleReport() *probe.Report {
+	check := func(name, title string) *probe.Check {
+		return &probe.Check{Name: name, Title: title, Why: "A reason."}
+	}
+	finding := func(subject, protocol, what string) probe.Finding {
+		return probe.Finding{Subject: subject, Protocol: protocol, What: what, Sent: `{"sent":"<&>"}`, Got: strings.Repeat("a long answer, ", 20)}
+	}
+	return &probe.Report{
+		Server: "sample 1.0", Protocols: []string{"2025-11-25", "2026-07-28"}, Transport: "stdio", Took: 12345 * time.Millisecond,
+		NotCalled: []string{"delete_all", "send_mail"},
+		Results: []probe.Result{
+			{Check: check("no-json", "A line that is no JSON is answered."), Findings: []probe.Finding{
+				finding("a text", "2025-11-25", "It is never answered."), finding("a text", "2026-07-28", "It is never answered."),
+				finding("b", "2025-11-25", "The server ended."), finding("c", "2025-11-25", "The server ended."), finding("d", "2025-11-25", "The server ended."),
+			}},
+			{Check: check("unknown-tool", "An unknown tool is refused."), Findings: []probe.Finding{{Protocol: "2025-11-25", What: "The code is 0."}}},
+			{Check: check("batch", "A batch is answered.")},
+			{Check: check("unknown-prompt", "An unknown prompt is refused."), NotChecked: "the server has no prompts"},
+		},
+	}
+}
+
+func TestReports(t *testing.T) {
+	formats := map[string]string{"table": "table.txt", "json": "report.json", "junit": "junit.xml", "sarif": "report.sarif"}
+	for format, name := range formats {
+		t.Run(format, func(t *testing.T) {
+			var b strings.Builder
+			require.NoError(t, reportFormats[format](&b, sampleReport()))
+			got := strings.ReplaceAll(b.String(), version(), "VERSION")
+			golden := filepath.Join("testdata", name)
+			if *updateReports {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got)
+			switch format {
+			case "json", "sarif":
+				require.True(t, json.Valid([]byte(got)))
+			case "junit":
+				require.NoError(t, xml.Unmarshal([]byte(got), &struct {
+					XMLName xml.Name `xml:"testsuite"`
+				}{}))
+			}
+		})
+	}
+	var all strings.Builder
+	require.NoError(t, writeTable(&all, sampleReport(), -1))
+	require.Contains(t, all.String(), strings.Repeat("a long answer, ", 20))
+	require.NotContains(t, all.String(), "more, which -v shows")
+}
+
+// TestDocumented proves that the page about the checks has each of them, and none besides.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/check.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(page), "## The checks")
+	table, _, _ = strings.Cut(table, "The last row")
+	var documented, names []string
+	for _, m := range regexp.MustCompile("`([a-z0-9-]+)`").FindAllStringSubmatch(table, -1) {
+		documented = append(documented, m[1])
+	}
+	for _, c := range probe.Checks() {
+		names = append(names, c.Name)
+		require.NotEmpty(t, c.Title, c.Name)
+		require.NotEmpty(t, c.Why, c.Name)
+	}
+	require.ElementsMatch(t, names, documented)
+
+	changes, err := os.ReadFile("../../CHANGELOG.md")
+	require.NoError(t, err)
+	require.Contains(t, string(changes), fmt.Sprintf("%d checks", len(names)))
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/mcpchain/mcpchain/internal/probe"
+)
+
+func compareCommand() command {
+	return command{
+		name: "compare", usage: "[FLAGS] -- COMMAND ...", short: "check a server twice: bare, and behind mcpchain run",
+		run:   runCompare,
+		help:  func(w io.Writer) { flags, _ := compareFlags(w); flags.PrintDefaults() },
+		flags: flagNames(compareFlags),
+	}
+}
+
+func compareFlags(errs io.Writer) (*flag.FlagSet, *checkFlag) {
+	f := &checkFlag{}
+	flags := flag.NewFlagSet("mcpchain compare", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	f.targetFlags(flags)
+	flags.StringVar(&f.format, "format", "table", "write the comparison as `table` or json")
+	return flags, f
+}
+
+func runCompare(args []string, std streams) int {
+	flags, f := compareFlags(std.err)
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	} else if err != nil {
+		return exitUsage
+	}
+	o, err := f.options(flags.Args())
+	if err == nil && f.format != "table" && f.format != "json" {
+		err = fmt.Errorf("-format %s: want table or json", f.format)
+	}
+	if err == nil {
+		err = compare(o, f.format, std)
+	}
+	if err != nil {
+		fmt.Fprintln(std.err, "mcpchain compare:", err)
+		return exitUsage
+	}
+	return exitOK
+}
+
+// self returns the command line of this program. A test replaces it.
+var self = func() ([]string, error) {
+	path, err := os.Executable()
+	return []string{path}, err
+}
+
+// compare checks a server bare, then behind this program, and writes both.
+func compare(o probe.Options, format string, std streams) error {
+	program, err := self()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	bare, err := probed(ctx, o, "bare, ", std.err)
+	if err != nil {
+		return err
+	}
+	o.Command = append(append(program, "run", "--"), o.Command...)
+	behind, err := probed(ctx, o, "behind mcpchain run, ", std.err)
+	if err != nil {
+		return fmt.Errorf("behind mcpchain run: %w", err)
+	}
+	if format == "json" {
+		return indentedJSON(std.out, struct {
+			Bare   reportJSON `json:"bare"`
+			Behind reportJSON `json:"behind"`
+		}{asJSON(bare), asJSON(behind)})
+	}
+	return writeComparison(std.out, bare, behind)
+}
+
+// writeComparison writes what differs, and what both have, for a person.
+func writeComparison(w io.Writer, bare, behind *probe.Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %d checks, bare and behind mcpchain run\n\n", headline(bare), len(bare.Results))
+	of := map[string]probe.Result{}
+	for _, result := range behind.Results {
+		of[result.Check.Name] = result
+	}
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "check\tbare\tbehind mcpchain run")
+	for _, result := range bare.Results {
+		other := of[result.Check.Name]
+		if len(result.Findings)+len(other.Findings) > 0 {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", result.Check.Name, inBrief(result), inBrief(other))
+		}
+	}
+	_ = table.Flush()
+	fmt.Fprintf(&b, "\nOf %d checks %d find something in the bare server, %d behind mcpchain run. \"mcpchain check\" shows what was sent, what came back and why it matters.\n",
+		len(bare.Results), bare.Found(), behind.Found())
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// inBrief writes a result in a few words.
+func inBrief(r probe.Result) string {
+	const most = 48
+	switch all := merged(r.Findings); {
+	case len(all) > 0:
+		text := strings.TrimSuffix(all[0].What, ".")
+		if len(text) > most {
+			text = strings.ToValidUTF8(text[:most], "") + "..."
+		}
+		if len(all) > 1 {
+			text += fmt.Sprintf(" (and %d more)", len(all)-1)
+		}
+		return text
+	case r.NotChecked != "":
+		return "not checked"
+	default:
+		return "-"
+	}
+}

@@ -1,0 +1,200 @@
+// Package config reads what "mcpchain run" is told, from its flags and from one file, and makes the
+// middlewares of it.
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/near"
+)
+
+// A Config is everything that can be set. The file is JSON with these names, each of which but
+// tool_deadlines and rules is a flag, too, with "-" for "_".
+type Config struct {
+	Command []string `json:"command,omitempty"`
+
+	Strict         bool                `json:"strict"`
+	Deadline       Duration            `json:"deadline"`
+	ToolDeadlines  map[string]Duration `json:"tool_deadlines,omitempty"`
+	Rate           int                 `json:"rate"`
+	Running        int                 `json:"running"`
+	SerialWrites   bool                `json:"serial_writes"`
+	Budget         int                 `json:"budget"`
+	RetryReads     bool                `json:"retry_reads"`
+	Keys           bool                `json:"keys"`
+	RefuseRepeated bool                `json:"refuse_repeated"`
+	ScrubResults   bool                `json:"scrub_results"`
+	Audit          string              `json:"audit,omitempty"`
+
+	Hide     []string `json:"hide,omitempty"`
+	ReadOnly bool     `json:"read_only"`
+	Reads    []string `json:"reads,omitempty"`
+
+	Hang       Duration `json:"hang"`
+	MaxRequest int      `json:"max_request"`
+	MaxAnswer  int      `json:"max_answer"`
+	SecretEnv  []string `json:"secret_env,omitempty"`
+
+	Log     string `json:"log,omitempty"`
+	LogJSON bool   `json:"log_json"`
+	Verbose bool   `json:"verbose"`
+
+	Rules []Rule `json:"rules,omitempty"`
+}
+
+// The bounds of lines are below those at which clients and servers give up: those of the TypeScript
+// SDK at 10 MiB, those of the Go SDK at 16 MiB.
+const maxLine = 9 << 20
+
+// Default returns what holds without a flag and a file.
+func Default() *Config {
+	return &Config{Hang: Duration(30 * time.Second), MaxRequest: maxLine, MaxAnswer: maxLine}
+}
+
+// A Duration is written as "30s" or "2m".
+type Duration time.Duration
+
+// MarshalText writes the duration.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	read, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is no duration, such as \"30s\" or \"2m\"", text)
+	}
+	*d = Duration(read)
+	return nil
+}
+
+// load reads a file over what is set.
+func (c *Config) load(path string) error {
+	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	if err := c.read(text); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Config) read(text []byte) error {
+	if err := keys(text, reflect.TypeFor[Config](), ""); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if err := dec.Decode(c); err != nil {
+		return plain(err)
+	}
+	if dec.More() {
+		return errors.New("there is more than one JSON value")
+	}
+	return nil
+}
+
+// plain words an error of the decoder for somebody who wrote a file.
+func plain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return errors.New("it is no JSON object with names and values")
+	default:
+		return fmt.Errorf("%q may not have a value of the type %s", wrong.Field, wrong.Value)
+	}
+}
+
+// keys refuses the names that a struct, or one in it, does not have.
+func keys(text []byte, t reflect.Type, in string) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return plain(err)
+	}
+	fields := map[string]reflect.Type{}
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = t.Field(i).Type
+		names = append(names, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		field, ok := fields[name]
+		if !ok {
+			return unknown("key", in+name, near.Matches(name, names))
+		}
+		if field.Kind() != reflect.Slice || field.Elem().Kind() != reflect.Struct {
+			if field.Kind() == reflect.Pointer && field.Elem().Kind() == reflect.Struct && string(members[name]) != "null" {
+				if err := keys(members[name], field.Elem(), in+name+"."); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		var items []json.RawMessage
+		if err := json.Unmarshal(members[name], &items); err != nil {
+			return fmt.Errorf("%q is no list", in+name)
+		}
+		for i, item := range items {
+			if err := keys(item, field.Elem(), fmt.Sprintf("%s%s[%d].", in, name, i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func unknown(what, name string, matches []string) error {
+	if len(matches) == 0 {
+		return fmt.Errorf("there is no %s %q", what, name)
+	}
+	return fmt.Errorf("there is no %s %q; did you mean %q?", what, name, matches[0])
+}
+
+// check refuses what makes no sense.
+func (c *Config) check() error {
+	for name, n := range map[string]int{"rate": c.Rate, "running": c.Running, "budget": c.Budget} {
+		if n < 0 {
+			return fmt.Errorf("%q is negative; leave it out for no bound", name)
+		}
+	}
+	for name, n := range map[string]int{"max_request": c.MaxRequest, "max_answer": c.MaxAnswer} {
+		if n < 1<<10 || n > 1<<30 {
+			return fmt.Errorf("%q is not between 1 KiB and 1 GiB", name)
+		}
+	}
+	if c.Deadline < 0 {
+		return errors.New(`"deadline" is negative; leave it out for none`)
+	}
+	for name, d := range c.ToolDeadlines {
+		if name == "" || d <= 0 {
+			return fmt.Errorf("the deadline of the tool %q is not positive, or it has no name", name)
+		}
+	}
+	for i := range c.Rules {
+		if err := c.Rules[i].check(); err != nil {
+			return fmt.Errorf("rules[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Text returns the configuration as a file.
+func (c *Config) Text() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(c)
+	return b.Bytes(), err
+}

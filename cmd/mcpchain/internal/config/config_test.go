@@ -1,0 +1,169 @@
+package config
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mcpchain.json")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestFlagsFileAndDefaults(t *testing.T) {
+	c, err := Parse([]string{"-strict", "-deadline", "50s", "-hide", "a, b", "--", "npx", "-y", "server"})
+	require.NoError(t, err)
+	want := Default()
+	want.Strict, want.Deadline, want.Hide, want.Command = true, Duration(50*time.Second), []string{"a", "b"}, []string{"npx", "-y", "server"}
+	require.Equal(t, want, c)
+
+	path := file(t, `{"command":["from","file"],"deadline":"1m","rate":5,"read_only":true,"tool_deadlines":{"export":"2m"}}`)
+	c, err = Parse([]string{"-rate=7", "-config", path, "-read-only=false", "-hang", "0"})
+	require.NoError(t, err)
+	want = Default()
+	want.Command, want.Deadline, want.Rate, want.Hang = []string{"from", "file"}, Duration(time.Minute), 7, 0
+	want.ToolDeadlines = map[string]Duration{"export": Duration(2 * time.Minute)}
+	require.Equal(t, want, c)
+
+	// What config prints is a file that comes to the same.
+	text, err := c.Text()
+	require.NoError(t, err)
+	again, err := Parse([]string{"-config", file(t, string(text))})
+	require.NoError(t, err)
+	require.Equal(t, c, again)
+
+	c, err = Parse([]string{"-v", "server", "-strict"}) // those of the server are its own
+	require.NoError(t, err)
+	require.True(t, c.Verbose)
+	require.False(t, c.Strict)
+	require.Equal(t, []string{"server", "-strict"}, c.Command)
+}
+
+// Each flag sets the field of its name, and each field but three has a flag.
+func TestEveryFieldHasItsFlag(t *testing.T) {
+	only := map[string]bool{"command": true, "tool_deadlines": true, "rules": true}
+	fields := reflect.TypeFor[Config]()
+	flags := Flags()
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
+		if only[name] {
+			continue
+		}
+		require.Contains(t, flags, strings.ReplaceAll(name, "_", "-"))
+	}
+	require.Len(t, flags, fields.NumField()-len(only)+1) // and -config
+	for _, s := range settings {
+		c := Default()
+		before := *c
+		value := map[string]string{"": "true", "N": "5000", "TIME": "7s", "A,B": "x,y", "DIR": "d", "FILE": "f"}[s.value]
+		require.NoError(t, s.set(c, value), s.name)
+		for i := range fields.NumField() {
+			name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
+			same := reflect.DeepEqual(reflect.ValueOf(before).Field(i).Interface(), reflect.ValueOf(*c).Field(i).Interface())
+			require.Equal(t, strings.ReplaceAll(name, "_", "-") != s.name, same, "-%s and %s", s.name, name)
+		}
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"strcit":true}`: `there is no key "strcit"; did you mean "strict"?`,
+		`{"qqqqqq":true}`: `there is no key "qqqqqq"`,
+		`{"rules":[{"contain":"x","kind":"not_found","message":"m"}]}`:                                `there is no key "rules[0].contain"; did you mean "contains"?`,
+		`{"rules":[{"contains":"x","kind":"not_found","message":"m","step":{"acton":"x"}}]}`:          `there is no key "rules[0].step.acton"; did you mean "action"?`,
+		`{"rules":[{"kind":"not_found","message":"m"}]}`:                                              `rules[0]: give one of "contains" and "pattern"`,
+		`{"rules":[{"contains":"x","message":"m"}]}`:                                                  `rules[0]: "kind" and "message" are required`,
+		`{"rules":[{"contains":"x","kind":"not found","message":"m"}]}`:                               `the kind "not found" is no word`,
+		`{"rules":[{"pattern":"(","kind":"not_found","message":"m"}]}`:                                `error parsing regexp`,
+		`{"rules":[{"contains":"x","kind":"conflict","message":"m","never":"x","retry_after":"1s"}]}`: `exclude each other`,
+		`{"rules":[{"contains":"x","kind":"conflict","message":"m","step":{"tool":"x"}}]}`:            `"step" has no "action"`,
+		`{"rules":{}}`:                  `"rules" is no list`,
+		`{"deadline":"soon"}`:           `"soon" is no duration`,
+		`{"deadline":5}`:                `"deadline" may not have a value of the type number`,
+		`{"deadline":"-1s"}`:            `"deadline" is negative`,
+		`{"tool_deadlines":{"x":"0s"}}`: `is not positive`,
+		`{"rate":-1}`:                   `"rate" is negative`,
+		`{"max_answer":5}`:              `"max_answer" is not between`,
+		`{"strict":"yes"}`:              `"strict" may not have a value of the type string`,
+		`{`:                             `unexpected end`,
+		`[]`:                            `it is no JSON object`,
+		`{} {}`:                         `after top-level value`,
+	} {
+		_, err := Parse([]string{"-config", file(t, text), "server"})
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err := Parse([]string{"-strct"})
+	require.ErrorContains(t, err, `there is no flag "-strct"; did you mean "strict"?`)
+	_, err = Parse([]string{"-rate", "many"})
+	require.ErrorContains(t, err, "rate")
+	_, err = Parse([]string{"-config", "/there/is/no/file"})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Parse([]string{"-h"})
+	require.ErrorIs(t, err, ErrHelp)
+}
+
+func TestRules(t *testing.T) {
+	after := Duration(30 * time.Second)
+	for _, r := range []Rule{
+		{Contains: "locked", Kind: fault.KindConflict, Message: "it is locked", Suggestion: "Ask who has it.", RetryAfter: &after},
+		{Pattern: `no (\w+) called (?P<name>\w+)`, Kind: fault.KindNotFound, Message: "there is no $1 ${name}", Step: &Step{Action: "List them", Tool: "list", Parameters: map[string]any{"what": "all"}}, Never: "It will not appear"},
+	} {
+		require.NoError(t, r.check())
+		require.Nil(t, r.rule()(errors.New("something else")))
+		f := r.rule()(errors.New("error: no user called bob, the table is locked"))
+		require.Equal(t, r.Kind, f.Kind())
+		retry, said := f.Retry()
+		require.True(t, said)
+		if r.Contains != "" {
+			require.Equal(t, "it is locked", f.Message())
+			require.True(t, retry.ShouldRetry)
+			continue
+		}
+		require.Equal(t, "there is no user bob", f.Message())
+		require.False(t, retry.ShouldRetry)
+		require.Equal(t, "list", f.Data().RecoverySteps[0].Tool)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	const key, password, flagged, named = "k&<9/zq+secret é", "pass/word9", "flagged-value", "a value of its own"
+	hide := Hider(
+		[]string{"GITHUB_TOKEN=" + key, "DATABASE_URL=postgres://app:" + url.QueryEscape(password) + "@db/x", "HOME=/home/somebody", "API_KEY=no", "AUTH_TOKEN=false", "SPECIAL=" + named, "PLAIN=ordinary words"},
+		[]string{"server", "--api-key", flagged, "--token=assigned-value", "--verbose", "words"}, []string{"SPECIAL"})
+	for _, secret := range []string{
+		key, password, flagged, named, "assigned-value", url.QueryEscape(key), url.PathEscape(key), base64.StdEncoding.EncodeToString([]byte(key)),
+		`k\u0026\u003c9/zq+secret é`,
+	} {
+		require.NotContains(t, hide("before "+secret+" after"), secret)
+		require.Equal(t, "before [redacted] after", hide("before "+secret+" after"))
+	}
+	for _, text := range []string{"/home/somebody says no, ordinary words: false", "--verbose words", "server"} {
+		require.Equal(t, text, hide(text))
+	}
+	require.Equal(t, "x", Hider(nil, nil, nil)("x"))
+	both := Hider([]string{"A_TOKEN=abcdef", "B_TOKEN=abcdefghij"}, nil, nil)
+	require.Equal(t, "[redacted] [redacted]", both("abcdefghij abcdef"), "of one that begins with another nothing is left")
+}
+
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		_, err := Parse([]string{"-config", file})
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/near"
+)
+
+// A setting is a flag for a field of the Config.
+type setting struct {
+	name, value, help string
+	set               func(c *Config, value string) error
+}
+
+func boolean(name, help string, field func(*Config) *bool) setting {
+	return setting{name, "", help, func(c *Config, value string) (err error) {
+		*field(c), err = strconv.ParseBool(value)
+		return err
+	}}
+}
+
+func number(name, help string, field func(*Config) *int) setting {
+	return setting{name, "N", help, func(c *Config, value string) (err error) {
+		*field(c), err = strconv.Atoi(value)
+		return err
+	}}
+}
+
+func duration(name, help string, field func(*Config) *Duration) setting {
+	return setting{name, "TIME", help, func(c *Config, value string) error {
+		if value == "0" {
+			value = "0s"
+		}
+		return field(c).UnmarshalText([]byte(value))
+	}}
+}
+
+func text(name, value, help string, field func(*Config) *string) setting {
+	return setting{name, value, help, func(c *Config, value string) error {
+		*field(c) = value
+		return nil
+	}}
+}
+
+func list(name, help string, field func(*Config) *[]string) setting {
+	return setting{name, "A,B", help, func(c *Config, value string) error {
+		*field(c) = nil
+		for one := range strings.SplitSeq(value, ",") {
+			if one = strings.TrimSpace(one); one != "" {
+				*field(c) = append(*field(c), one)
+			}
+		}
+		return nil
+	}}
+}
+
+// settings are the flags, in the order of help.
+var settings = []setting{
+	boolean("strict", "refuse wrong arguments of tools and prompts before the server sees them", func(c *Config) *bool { return &c.Strict }),
+	duration("deadline", "how long a call may take, such as 50s", func(c *Config) *Duration { return &c.Deadline }),
+	number("rate", "how many calls may begin in a minute", func(c *Config) *int { return &c.Rate }),
+	number("running", "how many calls may run at once", func(c *Config) *int { return &c.Running }),
+	boolean("serial-writes", "one call at a time of the tools that may write", func(c *Config) *bool { return &c.SerialWrites }),
+	number("budget", "how many tokens an answer may have; the tool read_more has the rest", func(c *Config) *int { return &c.Budget }),
+	boolean("retry-reads", "call again when a tool that only reads, or a resource, fails for a moment", func(c *Config) *bool { return &c.RetryReads }),
+	boolean("keys", "answer a call with an idempotency key of before with its first answer", func(c *Config) *bool { return &c.Keys }),
+	boolean("refuse-repeated", "refuse a call during which the server died, or took too long, 6 times", func(c *Config) *bool { return &c.RefuseRepeated }),
+	boolean("scrub-results", "hide credentials in successes, too", func(c *Config) *bool { return &c.ScrubResults }),
+	text("audit", "DIR", "record every call in this directory, chained by hashes", func(c *Config) *string { return &c.Audit }),
+	list("hide", "tools that the client does not see", func(c *Config) *[]string { return &c.Hide }),
+	boolean("read-only", "only tools that only read", func(c *Config) *bool { return &c.ReadOnly }),
+	list("reads", "tools that only read, although the server does not say so", func(c *Config) *[]string { return &c.Reads }),
+	duration("hang", "end a server that answers no ping for so long (30s); 0 leaves it alone", func(c *Config) *Duration { return &c.Hang }),
+	number("max-request", "bytes of the longest line for the server (9 MiB)", func(c *Config) *int { return &c.MaxRequest }),
+	number("max-answer", "bytes of the longest line of the server (9 MiB)", func(c *Config) *int { return &c.MaxAnswer }),
+	list("secret-env", "more environment variables whose values are secrets", func(c *Config) *[]string { return &c.SecretEnv }),
+	text("log", "FILE", "append the log to a file instead of standard error", func(c *Config) *string { return &c.Log }),
+	boolean("log-json", "write the log as JSON", func(c *Config) *bool { return &c.LogJSON }),
+	boolean("verbose", "record successes, too; or -v", func(c *Config) *bool { return &c.Verbose }),
+}
+
+// ErrHelp is the error of a command line that asks for help.
+var ErrHelp = flag.ErrHelp
+
+// Parse reads a command line: flags, and the command behind "--" or the first argument that is no
+// flag. A file that -config names holds where no flag says otherwise.
+func Parse(args []string) (*Config, error) {
+	c := Default()
+	var file string
+	if _, err := c.parse(args, &file); err != nil {
+		return nil, err
+	}
+	c = Default()
+	if file != "" {
+		if err := c.load(file); err != nil {
+			return nil, err
+		}
+	}
+	command, err := c.parse(args, &file)
+	if err != nil {
+		return nil, err
+	}
+	if len(command) > 0 {
+		c.Command = command
+	}
+	return c, c.check()
+}
+
+func (c *Config) parse(args []string, file *string) (command []string, err error) {
+	set := flag.NewFlagSet("run", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.StringVar(file, "config", "", "")
+	set.BoolVar(&c.Verbose, "v", c.Verbose, "")
+	for _, s := range settings {
+		apply := func(value string) error { return s.set(c, value) }
+		if s.value == "" {
+			set.BoolFunc(s.name, "", apply)
+		} else {
+			set.Func(s.name, "", apply)
+		}
+	}
+	if err := set.Parse(args); err != nil {
+		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+			return nil, unknown("flag", "-"+name, near.Matches(name, Flags()))
+		}
+		return nil, err
+	}
+	return set.Args(), nil
+}
+
+// Flags returns the names of all flags.
+func Flags() []string {
+	names := make([]string, 0, 1+len(settings))
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	return append(names, "config")
+}
+
+// Help writes a line for each flag.
+func Help(w io.Writer) {
+	row := func(name, value, help string) {
+		fmt.Fprintf(w, "  %-18s %s\n", strings.TrimSpace("-"+name+" "+value), help)
+	}
+	row("config", "FILE", "a file with these settings, and rules (docs/program.md)")
+	for _, s := range settings {
+		row(s.name, s.value, s.help)
+	}
+}
+
+// ErrNoCommand says that there is no server to start.
+var ErrNoCommand = errors.New("there is no command of a server; give it behind --")

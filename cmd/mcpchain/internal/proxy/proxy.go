@@ -1,0 +1,562 @@
+// Package proxy stands between a client and a server that speak MCP over stdio. It passes lines on
+// as they are. A request passes the middlewares of mcpchain, which see its failure; what did not fail
+// is answered with the very line of the server.
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// Options configure a Proxy. All fields are required but where their comments say otherwise.
+type Options struct {
+	Command []string // of the server
+	Env     []string // nil means the environment of this process
+
+	In  io.Reader // what the client sends
+	Out io.Writer // what the client reads
+
+	Logger *slog.Logger
+	Stderr func(line string) // takes the lines of the server's standard error
+
+	Chain mcp.Middleware
+	Hide  func(text string) string // takes the values of secrets out of what is not the server's success
+
+	MaxRequest, MaxAnswer int // bytes of a line
+
+	Hang    time.Duration // zero or less: a server that hangs is left alone
+	Tools   Tools
+	Decode  bool // the middlewares look at successes
+	Serial  bool // one call of a tool that writes at a time
+	Restart Restart
+}
+
+// Restart says how long to wait before a server that has ended is started again.
+type Restart struct {
+	First, Most time.Duration // the pause doubles from the one to the other
+	Steady      time.Duration // after it the next pause is the first again
+}
+
+// A Proxy serves one client.
+type Proxy struct {
+	Options
+
+	handler mcp.MethodHandler
+	out     *rpc.Writer
+	stderr  *stderr
+	serial  chan struct{}
+	ids     atomic.Int64
+	prefix  string
+	asked   atomic.Int64    // when the client last sent a request
+	life    context.Context //nolint:containedctx // that of the program, not of a call
+	finish  context.CancelFunc
+	gone    chan struct{} // closed when the client reads no more
+	unread  sync.Once
+	running sync.WaitGroup // the calls that are not answered
+
+	mu      sync.Mutex
+	up      *upstream
+	changed chan struct{} // closed when up changes
+	back    time.Time     // when a server that has ended is started again
+	calls   map[string]*request
+	last    *request             // the last one whose answer came
+	waits   map[string]*upstream // the requests of the server that the client has not answered
+	session session
+	lists   lists
+}
+
+// New returns a Proxy.
+func New(opts Options) *Proxy {
+	p := &Proxy{
+		Options: opts, out: rpc.NewWriter(opts.Out), stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
+		prefix:  "mcpchain-" + uuid.NewString()[:8] + "-",
+		changed: make(chan struct{}), gone: make(chan struct{}), calls: map[string]*request{}, waits: map[string]*upstream{},
+	}
+	p.life, p.finish = context.WithCancel(context.Background())
+	p.session.proxy = p
+	p.handler = opts.Chain(p.handle)
+	return p
+}
+
+// The times that the end of the program takes.
+const (
+	lastCalls  = time.Second     // calls that run when the client has gone
+	closeGrace = 2 * time.Second // a server whose input was closed, as the protocol says
+)
+
+// Run serves until the client closes its output, until ctx ends, or until the server ends before it
+// has said anything. It returns the exit status.
+func (p *Proxy) Run(ctx context.Context) int {
+	ended := make(chan int, 1)
+	first, err := p.start()
+	if err != nil {
+		p.Logger.ErrorContext(ctx, "the server cannot be started", slog.String("error", p.Hide(err.Error())))
+		return 127
+	}
+	p.publish(first)
+	defer context.AfterFunc(ctx, func() { p.end(0) })() // also while it ends already
+	go func() { ended <- p.supervise(first) }()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		p.fromClient()
+	}()
+	select {
+	case status := <-ended: // before it has said anything
+		p.answered(ctx)
+		return status
+	case <-ctx.Done():
+		p.end(0)
+	case <-p.gone:
+		p.end(closeGrace)
+	case <-read:
+		p.answered(ctx)
+		p.end(closeGrace)
+	}
+	select {
+	case status := <-ended:
+		p.answered(context.WithoutCancel(ctx))
+		return status
+	case <-time.After(lastCalls): // the client is there, and does not read what is left
+		return 1
+	}
+}
+
+// end ends the server for good.
+func (p *Proxy) end(grace time.Duration) {
+	p.finish()
+	p.mu.Lock()
+	up := p.up
+	p.mu.Unlock()
+	if up != nil {
+		if grace > 0 {
+			go up.send(nil) // after the lines that are to be sent before
+		}
+		up.process.Stop(grace)
+	}
+}
+
+func (p *Proxy) ending() bool { return p.life.Err() != nil }
+
+// answered waits for a moment until all calls are answered.
+func (p *Proxy) answered(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		p.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-time.After(lastCalls):
+	}
+}
+
+// supervise starts the server again whenever it has ended, and returns the exit status when it may
+// not be started any more.
+func (p *Proxy) supervise(up *upstream) int {
+	pause, began := p.Restart.First, time.Now()
+	for run := 1; ; run++ {
+		if up != nil {
+			<-up.ended
+			switch {
+			case p.ending():
+				return up.process.Status()
+			case run == 1 && up.heard.Load() == 0: // wrong arguments, a key that lacks
+				p.Logger.Error("the server ended before it said anything", slog.String("how", up.process.How()))
+				return max(up.process.Status(), 1)
+			}
+			p.Logger.Error("the server ended, and is started again", slog.String("how", up.process.How()), slog.Duration("pause", pause))
+		}
+		if time.Since(began) > p.Restart.Steady {
+			pause = p.Restart.First
+		}
+		p.mu.Lock()
+		p.back = time.Now().Add(pause)
+		p.mu.Unlock()
+		select {
+		case <-time.After(pause):
+		case <-p.life.Done():
+			return 1
+		}
+		pause, began = min(2*pause, p.Restart.Most), time.Now()
+		var err error
+		if up, err = p.start(); err != nil {
+			p.Logger.Error("the server cannot be started", slog.String("error", p.Hide(err.Error())))
+			up = nil
+			continue
+		}
+		if err := p.session.restore(up); err != nil {
+			p.Logger.Error("the session of the server that was started again cannot be restored", slog.String("error", p.Hide(err.Error())))
+			up.process.Kill()
+			continue
+		}
+		p.publish(up)
+		if p.ending() { // end may not have seen it
+			up.process.Stop(0)
+		}
+	}
+}
+
+// publish makes a run the one that requests go to.
+func (p *Proxy) publish(up *upstream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if up.gone { // it did not even last until now
+		return
+	}
+	p.up = up
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// serverEnded notes the end of a run, and tells the client that its requests need no answer.
+func (p *Proxy) serverEnded(u *upstream) {
+	p.mu.Lock()
+	u.gone = true
+	if p.up == u {
+		p.up, p.back = nil, time.Time{}
+	}
+	var gone []rpc.ID
+	for id, of := range p.waits {
+		if of == u {
+			p.waits[id] = nil // its answer is for nobody
+			gone = append(gone, idOf(id))
+		}
+	}
+	p.mu.Unlock()
+	for _, id := range gone {
+		p.write(rpc.Cancelled(id, "the server ended"))
+	}
+}
+
+// idOf returns the ID of a key.
+func idOf(key string) rpc.ID {
+	if key[0] == 's' {
+		return rpc.TextID(key[1:])
+	}
+	return rpc.ID(key[1:])
+}
+
+func (p *Proxy) serverWaits(u *upstream) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.waits {
+		if of == u {
+			return true
+		}
+	}
+	return false
+}
+
+// How long a request waits for a server that is started again, and how long it may take at most
+// until the next start for it to wait at all.
+const (
+	startWait = 30 * time.Second
+	soon      = 5 * time.Second
+)
+
+// current returns the run that requests go to. If the server has ended it waits for the next one.
+func (p *Proxy) current(ctx context.Context) (*upstream, error) {
+	giveUp := time.NewTimer(startWait)
+	defer giveUp.Stop()
+	for {
+		p.mu.Lock()
+		up, changed, back := p.up, p.changed, p.back
+		p.mu.Unlock()
+		wait := time.Until(back)
+		switch {
+		case up != nil:
+			return up, nil
+		case p.ending():
+			return nil, notRunningError(0)
+		case wait > soon:
+			return nil, notRunningError(wait)
+		}
+		select {
+		case <-changed:
+		case <-time.After(max(wait, 10*time.Millisecond)): // back may be set meanwhile
+		case <-p.life.Done():
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-giveUp.C:
+			return nil, notRunningError(soon)
+		}
+	}
+}
+
+func (p *Proxy) ownID() rpc.ID { return rpc.TextID(p.prefix + strconv.FormatInt(p.ids.Add(1), 10)) }
+
+// write gives a line to the client. When nobody reads any more, the program ends.
+func (p *Proxy) write(line []byte) {
+	if p.out.Write(line) != nil {
+		p.unread.Do(func() { close(p.gone) })
+	}
+}
+
+// fromServer passes on what the server sends by itself.
+func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
+	switch {
+	case m.IsRequest():
+		p.mu.Lock()
+		if len(p.waits) < maxWaits {
+			p.waits[m.ID.Key()] = u
+		}
+		p.mu.Unlock()
+	case m.Method == "notifications/cancelled": // then the client owes no answer
+		id := cancelledID(m)
+		p.mu.Lock()
+		delete(p.waits, id.Key())
+		p.mu.Unlock()
+	}
+	p.lists.changed(m.Method)
+	p.mu.Lock()
+	last := p.last
+	p.last = nil
+	p.mu.Unlock()
+	if last != nil { // it was answered before, and nothing may pass it on the way
+		select {
+		case <-last.done:
+		case <-time.After(order):
+		}
+	}
+	p.write(m.Line)
+}
+
+// answers notes the call whose answer came: what follows it must not pass it. A failure may have
+// to be explained first, for which the server is asked.
+func (p *Proxy) answers(m *rpc.Message) {
+	if m.Error != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.calls[m.ID.Key()]; c != nil {
+		p.last = c
+	}
+}
+
+// maxWaits bounds the requests of a server that its client never answers.
+const maxWaits = 10_000
+
+// cancelledID returns the ID of the request that a notification cancels, nil if it cannot be read.
+func cancelledID(m *rpc.Message) rpc.ID {
+	var params struct {
+		RequestID rpc.ID `json:"requestId"`
+	}
+	if json.Unmarshal(m.Params, &params) != nil {
+		return nil
+	}
+	return params.RequestID
+}
+
+// order is how long a line waits for one that came before it.
+const order = 20 * time.Millisecond
+
+// fromClient reads what the client sends until it ends.
+func (p *Proxy) fromClient() {
+	lines := rpc.NewReader(p.In, p.MaxRequest)
+	for !p.ending() {
+		line, err := lines.Next()
+		var long *rpc.TooLongError
+		switch {
+		case errors.As(err, &long):
+			refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(p.MaxRequest) + " bytes", ID: long.ID}
+			refused.Silent = !long.Method && long.ID != nil || long.Method && long.ID == nil
+			p.refuse(refused, long.Bytes)
+			continue
+		case err != nil:
+			return
+		}
+		m, refused := rpc.Parse(line)
+		if refused != nil {
+			p.refuse(refused, len(line))
+			continue
+		}
+		switch {
+		case m.IsRequest():
+			p.begin(m)
+		case m.IsNotification():
+			p.notification(m)
+		default:
+			p.response(m)
+		}
+	}
+}
+
+func (p *Proxy) refuse(refused *rpc.Refused, bytes int) {
+	p.Logger.Warn("a line of the client is no message that a server can read", slog.Int("bytes", bytes), slog.String("reason", refused.Reason))
+	if !refused.Silent {
+		p.write(refused.Answer())
+	}
+}
+
+// response passes on the client's answer to a request of the server.
+func (p *Proxy) response(m *rpc.Message) {
+	p.mu.Lock()
+	of, known := p.waits[m.ID.Key()]
+	delete(p.waits, m.ID.Key())
+	up := p.up
+	p.mu.Unlock()
+	if up != nil && (!known || of == up) {
+		up.send(m.Line)
+	}
+}
+
+func (p *Proxy) notification(m *rpc.Message) {
+	p.mu.Lock()
+	up := p.up
+	p.mu.Unlock()
+	switch m.Method {
+	case "notifications/initialized":
+		p.session.initialized(m)
+		if up == nil { // the server died before, and who restores its session may have missed this
+			go p.late(m.Line)
+			return
+		}
+	case "notifications/cancelled":
+		id := cancelledID(m)
+		p.mu.Lock()
+		c := p.calls[id.Key()]
+		p.mu.Unlock()
+		if c != nil {
+			defer c.cancel(errCancelled) // after the line is sent
+		}
+	}
+	if up != nil {
+		up.send(m.Line)
+	}
+}
+
+// late sends a notification when there is a server again.
+func (p *Proxy) late(line []byte) {
+	if up, err := p.current(p.life); err == nil {
+		up.send(line)
+	}
+}
+
+// A request is a call of the client that is not answered.
+type request struct {
+	*rpc.Message
+
+	sent   chan struct{} // closed when the line is sent, or waits for something
+	once   sync.Once
+	done   chan struct{} // closed when the answer is written
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	reply reply      // of the server, the last one
+	shown mcp.Result // what the middlewares got as its result
+}
+
+// note notes what the server has answered. A handler that package deadline has given up may do so
+// while the call is answered.
+func (c *request) note(r reply, shown mcp.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reply, c.shown = r, shown
+}
+
+func (c *request) noted() (reply, mcp.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reply, c.shown
+}
+
+func (c *request) placed() { c.once.Do(func() { close(c.sent) }) }
+
+type callKey struct{}
+
+// request starts a call, and returns when its line has been sent, or after a moment: the order of
+// the client's lines is kept.
+func (p *Proxy) begin(m *rpc.Message) {
+	key := m.ID.Key()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := &request{Message: m, sent: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	p.mu.Lock()
+	if p.calls[key] != nil {
+		p.mu.Unlock()
+		cancel(nil)
+		p.refuse(&rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the ID is that of a request that is not answered yet"}, len(m.Line))
+		return
+	}
+	p.calls[key] = c
+	p.mu.Unlock()
+	p.asked.Store(now())
+	p.running.Go(func() {
+		defer close(c.done)
+		defer c.placed()
+		p.call(context.WithValue(ctx, callKey{}, c), c)
+	})
+	select {
+	case <-c.sent:
+	case <-time.After(order):
+	}
+}
+
+// call runs a call and writes its answer.
+func (p *Proxy) call(ctx context.Context, c *request) {
+	res, err := p.handler(ctx, c.Method, p.session.request(c.Method, c.Params))
+	cancelled := errors.Is(context.Cause(ctx), errCancelled)
+	c.cancel(nil)
+	p.mu.Lock()
+	delete(p.calls, c.ID.Key()) // once it has read the answer, the client may use the ID again
+	p.mu.Unlock()
+	if cancelled {
+		return
+	}
+	r, shown := c.noted()
+	line, failed := p.answer(c.ID, r, shown, res, err)
+	if failed {
+		line = []byte(p.Hide(string(line)))
+	} else {
+		p.session.succeeded(c.Message, r.result)
+	}
+	p.write(line)
+}
+
+// answer returns the line of an answer, and whether it is that of a failure. res and err come from
+// the middlewares, r from the server, and shown is what the middlewares got of that.
+func (p *Proxy) answer(id rpc.ID, r reply, shown, res mcp.Result, err error) (line []byte, failed bool) {
+	if err != nil {
+		var wire *jsonrpc.Error
+		if !errors.As(err, &wire) { // cannot be: the middlewares make one of any error
+			wire = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}
+		}
+		if wire == r.wire && r.line != nil {
+			return r.line, true
+		}
+		return rpc.Failed(id, wire), true
+	}
+	failed = isError(res)
+	if res == shown && r.line != nil {
+		return r.line, failed
+	}
+	if failed != isError(shown) { // nothing of a success stands in a failure
+		shown = nil
+	}
+	raw, err := merged(r.result, shown, res)
+	if err != nil {
+		p.Logger.Error("an answer cannot be written", slog.String("error", err.Error()))
+		return rpc.Failed(id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}), true
+	}
+	return rpc.Answered(id, raw), failed
+}
+
+func isError(res mcp.Result) bool {
+	tool, _ := res.(*mcp.CallToolResult)
+	return tool != nil && tool.IsError
+}

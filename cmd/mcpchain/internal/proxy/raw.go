@@ -1,0 +1,211 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// merged returns the JSON of a result that the middlewares have changed. before is what they got,
+// raw what the server wrote: what they did not change stays as the server wrote it, also what the
+// SDK does not know.
+func merged(raw json.RawMessage, before, after mcp.Result) (json.RawMessage, error) {
+	to, err := json.Marshal(after)
+	if err != nil || raw == nil || before == nil {
+		return to, err
+	}
+	from, err := json.Marshal(before)
+	if err != nil {
+		return to, nil //nolint:nilerr // then there is nothing to compare with
+	}
+	return merge(raw, from, to), nil
+}
+
+func merge(raw, from, to json.RawMessage) json.RawMessage {
+	switch {
+	case bytes.Equal(from, to):
+		return raw
+	case object(raw) && object(from) && object(to):
+		return mergeObjects(raw, from, to)
+	case array(raw) && array(from) && array(to):
+		return mergeArrays(raw, from, to)
+	default:
+		return to
+	}
+}
+
+func object(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+func array(raw json.RawMessage) bool  { return len(raw) > 0 && raw[0] == '[' }
+
+func mergeObjects(raw, from, to json.RawMessage) json.RawMessage {
+	var own, had, has map[string]json.RawMessage
+	if json.Unmarshal(raw, &own) != nil || json.Unmarshal(from, &had) != nil || json.Unmarshal(to, &has) != nil {
+		return to
+	}
+	for name := range had {
+		if _, left := has[name]; !left {
+			delete(own, name)
+		}
+	}
+	for name, value := range has {
+		before, was := had[name]
+		server, written := own[name]
+		switch {
+		case was && written:
+			own[name] = merge(server, before, value)
+		case !was || !bytes.Equal(before, value): // what the SDK adds by itself is no change
+			own[name] = value
+		}
+	}
+	out, err := json.Marshal(own)
+	if err != nil {
+		return to
+	}
+	return out
+}
+
+func mergeArrays(raw, from, to json.RawMessage) json.RawMessage {
+	var own, had, has []json.RawMessage
+	if json.Unmarshal(raw, &own) != nil || json.Unmarshal(from, &had) != nil || json.Unmarshal(to, &has) != nil || len(own) != len(had) {
+		return to
+	}
+	next := 0 // items are left out or added, and keep their order
+	for i, value := range has {
+		name := nameOf(value)
+		at := slices.IndexFunc(had[min(next, len(had)):], func(one json.RawMessage) bool {
+			return bytes.Equal(one, value) || name != "" && name == nameOf(one)
+		})
+		switch {
+		case at >= 0:
+			has[i] = merge(own[next+at], had[next+at], value)
+			next += at + 1
+		case name == "" && len(has) == len(had):
+			has[i] = merge(own[i], had[i], value)
+			next = i + 1
+		}
+	}
+	out, err := json.Marshal(has)
+	if err != nil {
+		return to
+	}
+	return out
+}
+
+// nameOf returns what an item of a list is known by, "" if it has no name.
+func nameOf(item json.RawMessage) string {
+	var is struct {
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+	}
+	if !object(item) || json.Unmarshal(item, &is) != nil {
+		return ""
+	}
+	return is.URI + is.Name
+}
+
+// filter returns a list of tools without those that the client does not see, and whether there were any.
+func (t *Tools) filter(raw json.RawMessage) (_ json.RawMessage, changed bool) {
+	if !t.filters() {
+		return raw, false
+	}
+	var list map[string]json.RawMessage
+	var tools []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || json.Unmarshal(list["tools"], &tools) != nil {
+		return raw, false
+	}
+	shown := slices.DeleteFunc(slices.Clone(tools), t.hidden)
+	if len(shown) == len(tools) {
+		return raw, false
+	}
+	list["tools"] = marshal(shown)
+	return marshal(list), true
+}
+
+func (t *Tools) hidden(raw json.RawMessage) bool {
+	var tool struct {
+		Name        string `json:"name"`
+		Annotations struct {
+			ReadOnly bool `json:"readOnlyHint"`
+		} `json:"annotations"`
+	}
+	if json.Unmarshal(raw, &tool) != nil {
+		return true // what it is cannot be read
+	}
+	return slices.Contains(t.Hide, tool.Name) || t.ReadOnly && !tool.Annotations.ReadOnly && !slices.Contains(t.Reads, tool.Name)
+}
+
+// marshal writes what consists of JSON that was read.
+func marshal(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// lists keeps what the server has listed, for when it does not run.
+type lists struct {
+	mu   sync.Mutex
+	kept map[string]json.RawMessage
+	size int
+}
+
+// maxKept bounds the bytes of the lists that are kept.
+const maxKept = 16 << 20
+
+func listKey(method string, req mcp.Request) string {
+	var cursor string
+	switch params := req.GetParams().(type) {
+	case *mcp.ListToolsParams:
+		cursor = params.Cursor
+	case *mcp.ListPromptsParams:
+		cursor = params.Cursor
+	case *mcp.ListResourcesParams:
+		cursor = params.Cursor
+	case *mcp.ListResourceTemplatesParams:
+		cursor = params.Cursor
+	}
+	return method + " " + cursor
+}
+
+func (l *lists) keep(method string, req mcp.Request, raw json.RawMessage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := listKey(method, req)
+	l.size -= len(l.kept[key])
+	delete(l.kept, key)
+	if len(raw) > maxKept {
+		return
+	}
+	if l.kept == nil || l.size+len(raw) > maxKept {
+		l.kept, l.size = map[string]json.RawMessage{}, 0
+	}
+	l.kept[key] = raw
+	l.size += len(raw)
+}
+
+func (l *lists) get(method string, req mcp.Request) json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept[listKey(method, req)]
+}
+
+// changed forgets what a notification says has changed.
+func (l *lists) changed(method string) {
+	what, ok := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, raw := range l.kept {
+		if strings.HasPrefix(key, what+"/") {
+			l.size -= len(raw)
+			delete(l.kept, key)
+		}
+	}
+}

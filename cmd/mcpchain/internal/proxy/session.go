@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// A session is what the client has told the server and what a server that is started again has to
+// be told anew. Since version 2026-07-28 every request says it itself, and this is empty.
+type session struct {
+	proxy *Proxy
+
+	mu         sync.Mutex
+	initialize []byte // the lines of the client
+	ready      []byte
+	level      []byte
+	subscribed []subscription // in their order
+
+	sdk *mcp.ServerSession // what the middlewares know the client by
+}
+
+type subscription struct {
+	uri  string
+	line []byte
+}
+
+func (s *session) initialized(m *rpc.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = m.Line
+}
+
+// succeeded notes what a request that has succeeded has set.
+func (s *session) succeeded(m *rpc.Message, result json.RawMessage) {
+	switch m.Method {
+	case "initialize":
+		s.begin(m, result)
+	case "logging/setLevel":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.level = m.Line
+	case "resources/subscribe", "resources/unsubscribe":
+		var params struct {
+			URI string `json:"uri"`
+		}
+		if json.Unmarshal(m.Params, &params) != nil {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.subscribed = slices.DeleteFunc(s.subscribed, func(one subscription) bool { return one.uri == params.URI })
+		if m.Method == "resources/subscribe" && len(s.subscribed) < maxSubscribed {
+			s.subscribed = append(s.subscribed, subscription{params.URI, m.Line})
+		}
+	}
+}
+
+// maxSubscribed bounds what is kept of a client that never unsubscribes.
+const maxSubscribed = 10_000
+
+// begin begins the session that was negotiated.
+func (s *session) begin(m *rpc.Message, result json.RawMessage) {
+	params := &mcp.InitializeParams{}
+	var agreed struct {
+		Version string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(m.Params, params) // the server has understood it
+	_ = json.Unmarshal(result, &agreed)
+	params.ProtocolVersion = agreed.Version
+	sdk := newSession(params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.initialize, s.sdk = m.Line, sdk
+}
+
+// newSession returns a session of the SDK, which says to the middlewares who the client is and that
+// all calls come over one connection. Nothing is ever sent through it.
+func newSession(params *mcp.InitializeParams) *mcp.ServerSession {
+	server := mcp.NewServer(&mcp.Implementation{Name: "mcpchain"}, nil)
+	silent, _ := mcp.NewInMemoryTransports()
+	state := &mcp.ServerSessionState{InitializeParams: params}
+	sdk, err := server.Connect(context.Background(), silent, &mcp.ServerSessionOptions{State: state})
+	if err != nil {
+		return nil // cannot be: this transport always connects
+	}
+	return sdk
+}
+
+// request returns a request as the SDK would have read it.
+func (s *session) request(method string, params json.RawMessage) mcp.Request {
+	s.mu.Lock()
+	if s.sdk == nil {
+		s.sdk = newSession(nil)
+	}
+	sdk := s.sdk
+	s.mu.Unlock()
+	if typed := known[method]; typed != nil {
+		if req := typed(sdk, params); req != nil {
+			return req
+		}
+	}
+	return read[otherParams](sdk, params)
+}
+
+// otherParams are those of methods that the SDK does not know, and those that are not what it takes
+// for a method: the server may take them.
+type otherParams struct{ mcp.ParamsBase }
+
+// known are the methods whose requests the middlewares read.
+var known = map[string]func(*mcp.ServerSession, json.RawMessage) mcp.Request{
+	"initialize":               read[mcp.InitializeParams],
+	"ping":                     read[mcp.PingParams],
+	"tools/call":               read[mcp.CallToolParamsRaw],
+	"tools/list":               read[mcp.ListToolsParams],
+	"prompts/get":              read[mcp.GetPromptParams],
+	"prompts/list":             read[mcp.ListPromptsParams],
+	"resources/read":           read[mcp.ReadResourceParams],
+	"resources/list":           read[mcp.ListResourcesParams],
+	"resources/templates/list": read[mcp.ListResourceTemplatesParams],
+	"resources/subscribe":      read[mcp.SubscribeParams],
+	"resources/unsubscribe":    read[mcp.UnsubscribeParams],
+	"completion/complete":      read[mcp.CompleteParams],
+	"logging/setLevel":         read[mcp.SetLoggingLevelParams], //nolint:staticcheck // clients use it until 2026-07-28
+	"subscriptions/listen":     read[mcp.SubscriptionsListenParams],
+}
+
+// read returns a request with its parameters, nil if they cannot be read.
+func read[T any, P interface {
+	*T
+	mcp.Params
+}](sdk *mcp.ServerSession, raw json.RawMessage) mcp.Request {
+	params := P(new(T))
+	if raw != nil && json.Unmarshal(raw, params) != nil {
+		if _, other := any(params).(*otherParams); !other {
+			return nil
+		}
+		params = P(new(T))
+	}
+	return &mcp.ServerRequest[P]{Session: sdk, Params: params}
+}
+
+// restoring bounds how long a server may take until its session is restored.
+const restoring = 60 * time.Second
+
+// restore tells a server that was started again what the one before it was told.
+func (s *session) restore(up *upstream) error {
+	s.mu.Lock()
+	initialize, ready := s.initialize, s.ready
+	var rest [][]byte
+	if s.level != nil {
+		rest = append(rest, s.level)
+	}
+	for _, one := range s.subscribed {
+		rest = append(rest, one.line)
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(s.proxy.life, restoring, errors.New("it took too long"))
+	defer cancel()
+	if initialize != nil {
+		wire, err := s.repeat(ctx, up, initialize)
+		if err = cmp.Or(err, wire); err != nil {
+			return fmt.Errorf("initialize: %w", err)
+		}
+		if ready != nil {
+			up.send(ready)
+		}
+	}
+	for _, line := range rest {
+		wire, err := s.repeat(ctx, up, line)
+		if err != nil {
+			return fmt.Errorf("what followed initialize: %w", err)
+		}
+		if wire != nil { // a resource that is no more, for example, is no reason to do without the server
+			s.proxy.Logger.Warn("the server refuses what it had taken before it ended", slog.String("error", s.proxy.Hide(wire.Error())))
+		}
+	}
+	return nil
+}
+
+// repeat sends a request once more, under an ID of our own. It returns what the server refuses it
+// with, and why there is no answer.
+func (s *session) repeat(ctx context.Context, up *upstream, line []byte) (refusal, err error) {
+	id := s.proxy.ownID()
+	r, err := up.ask(ctx, id, rpc.Renamed(line, id), func() {})
+	switch {
+	case err != nil:
+		return nil, err
+	case r.wire != nil:
+		return r.wire, nil
+	default:
+		return nil, r.err
+	}
+}

@@ -1,0 +1,302 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/child"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// An upstream is one run of the server: its process, and the requests that it has not answered.
+type upstream struct {
+	proxy   *Proxy
+	process *child.Process
+	queue   chan []byte   // lines for the server; nil closes its input
+	ended   chan struct{} // closed when it has ended and all requests were answered
+
+	heard atomic.Int64 // when it last wrote a line, see now; zero if it never did
+	cause atomic.Pointer[error]
+	gone  bool // it has ended; guarded by the mutex of the Proxy
+
+	mu      sync.Mutex
+	waiting map[string]chan reply // by the keys of IDs; nil when the run has ended
+}
+
+// A reply is what became of a request.
+type reply struct {
+	line   []byte          // as the server wrote it, nil if it did not
+	result json.RawMessage // of a success
+	wire   *jsonrpc.Error  // the server's own error
+	err    error           // there is no answer of the server's
+}
+
+// epoch makes time.Since read the monotonic clock only.
+var epoch = time.Now()
+
+func now() int64 { return int64(time.Since(epoch)) }
+
+// start starts the server.
+func (p *Proxy) start() (*upstream, error) {
+	process, err := child.Start(child.Command{Args: p.Command, Env: p.Env, Stderr: p.stderr})
+	if err != nil {
+		return nil, err
+	}
+	u := &upstream{
+		proxy: p, process: process, queue: make(chan []byte, 64),
+		ended: make(chan struct{}), waiting: map[string]chan reply{},
+	}
+	p.Logger.Info("the server runs", slog.Int("pid", process.PID()))
+	go u.write()
+	go u.read()
+	if p.Hang > 0 {
+		go u.watch()
+	}
+	return u, nil
+}
+
+// write writes lines until the process has ended. It is apart, because a server that hangs does not read.
+func (u *upstream) write() {
+	for {
+		select {
+		case line := <-u.queue:
+			if line == nil {
+				_ = u.process.In.Close()
+				return
+			}
+			if _, err := u.process.In.Write(append(slices.Clip(line), '\n')); err != nil {
+				return // it has ended, or closed its input, and read finds out
+			}
+		case <-u.process.Ended():
+			return
+		}
+	}
+}
+
+// send gives a line to the server, if it still runs.
+func (u *upstream) send(line []byte) {
+	select {
+	case u.queue <- line:
+	case <-u.process.Ended():
+	}
+}
+
+// errEnded says that a request was not sent, because the run has ended.
+var errEnded = errors.New("the server has ended")
+
+// ask sends a request and waits for what becomes of it. sent is called once the line has its place
+// among those that are sent.
+func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, sent func()) (reply, error) {
+	got := make(chan reply, 1)
+	key := id.Key()
+	u.mu.Lock()
+	if u.waiting == nil {
+		u.mu.Unlock()
+		return reply{}, errEnded
+	}
+	u.waiting[key] = got
+	u.mu.Unlock()
+	select {
+	case u.queue <- line:
+	case <-ctx.Done(): // it is not sent
+	case <-u.process.Ended(): // and it is answered
+	}
+	sent()
+	select {
+	case r := <-got:
+		return r, nil
+	case <-ctx.Done():
+		u.forget(key, got)
+		return reply{}, context.Cause(ctx)
+	}
+}
+
+func (u *upstream) forget(key string, got chan reply) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.waiting[key] == got {
+		delete(u.waiting, key)
+	}
+}
+
+// deliver answers a request, and reports whether it waited.
+func (u *upstream) deliver(id rpc.ID, r reply) bool {
+	key := id.Key()
+	u.mu.Lock()
+	got := u.waiting[key]
+	delete(u.waiting, key)
+	u.mu.Unlock()
+	if got == nil {
+		return false
+	}
+	got <- r
+	return true
+}
+
+// read reads what the server writes until it ends, and answers what it has not answered then.
+func (u *upstream) read() {
+	lines := rpc.NewReader(u.process.Out, u.proxy.MaxAnswer)
+	for {
+		line, err := lines.Next()
+		var long *rpc.TooLongError
+		if err != nil && !errors.As(err, &long) {
+			u.end(err)
+			return
+		}
+		u.heard.Store(now())
+		if long != nil {
+			u.tooLong(long)
+			continue
+		}
+		u.received(line)
+	}
+}
+
+func (u *upstream) received(line []byte) {
+	log := u.proxy.Logger
+	m, refused := rpc.ParseServer(line)
+	switch {
+	case refused != nil && refused.ID != nil && !refused.Method && u.deliver(refused.ID, reply{err: illegalError(refused.Reason)}):
+	case refused != nil:
+		// Many servers print a greeting, which no client can read.
+		log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line)), slog.String("reason", refused.Reason))
+		log.Debug("the dropped line", slog.String("line", clip(line)))
+		if refused.Method && refused.ID != nil {
+			go u.send(refused.Answer()) // it may read only after what it writes was read
+		}
+	case m.Method != "":
+		u.proxy.fromServer(u, m)
+	default:
+		r := reply{line: line, result: m.Result}
+		if m.Error != nil {
+			r.wire, r.err = wireError(m.Error)
+		}
+		u.proxy.answers(m)
+		if !u.deliver(m.ID, r) {
+			log.Debug("an answer of the server that nobody waits for was dropped", slog.String("id", string(m.ID)))
+		}
+	}
+}
+
+const maxClip = 500
+
+func clip(line []byte) string { return string(line[:min(len(line), maxClip)]) }
+
+// wireError reads the error of an answer.
+func wireError(raw json.RawMessage) (*jsonrpc.Error, error) {
+	var e struct {
+		Code    *int64          `json:"code"`
+		Message *string         `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(raw, &e) != nil || e.Code == nil || e.Message == nil {
+		return nil, illegalError("its error has no code and message")
+	}
+	return &jsonrpc.Error{Code: *e.Code, Message: *e.Message, Data: e.Data}, nil
+}
+
+func (u *upstream) tooLong(long *rpc.TooLongError) {
+	u.proxy.Logger.Warn("a line of the server is too long, and was dropped", slog.Int("bytes", long.Bytes), slog.Int("most", u.proxy.MaxAnswer))
+	switch {
+	case long.ID == nil:
+	case long.Method:
+		go u.send(rpc.Failed(long.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "The message is too long."}))
+	default:
+		u.deliver(long.ID, reply{err: tooLargeError(u.proxy.MaxAnswer)})
+	}
+}
+
+// end ends the run and answers what it leaves.
+func (u *upstream) end(err error) {
+	if !errors.Is(err, io.EOF) {
+		u.proxy.Logger.Debug("the output of the server ended", slog.String("error", err.Error()))
+	}
+	select {
+	case <-u.process.Ended():
+	case <-time.After(lastWords): // it has closed its output and goes on, where nobody hears it
+		u.process.Kill()
+		<-u.process.Ended()
+	}
+	_ = u.process.Out.Close()
+	_ = u.process.In.Close()
+	failed := reply{err: u.diedError()}
+	u.mu.Lock()
+	waiting := u.waiting
+	u.waiting = nil
+	u.mu.Unlock()
+	for _, got := range waiting {
+		got <- failed
+	}
+	u.proxy.serverEnded(u)
+	close(u.ended)
+}
+
+// lastWords is how long a process may take to end after it has closed its output.
+const lastWords = time.Second
+
+// kill ends the run for a reason, which its requests are answered with.
+func (u *upstream) kill(cause error) {
+	u.cause.CompareAndSwap(nil, &cause)
+	u.process.Kill()
+}
+
+// diedError is what the requests fail with that the run leaves.
+func (u *upstream) diedError() error {
+	if cause := u.cause.Load(); cause != nil {
+		return *cause
+	}
+	how, said := u.process.How(), u.proxy.stderr.last()
+	if u.heard.Load() == 0 {
+		return neverSpokeError(how, said)
+	}
+	return endedError(how, said)
+}
+
+// watch ends a server that hangs: that writes nothing and answers no ping, while somebody waits for
+// it. It is not asked before it has spoken, because its start may take long, nor while it waits for
+// the client itself.
+func (u *upstream) watch() {
+	hang := u.proxy.Hang
+	tick := time.NewTicker(max(hang/30, time.Millisecond))
+	defer tick.Stop()
+	var pinged int64 // when the ping was sent that is not answered, zero for none
+	for {
+		select {
+		case <-u.process.Ended():
+			return
+		case <-tick.C:
+		}
+		heard, at := u.heard.Load(), now()
+		switch {
+		case !u.busy() || heard == 0 || u.proxy.serverWaits(u):
+			pinged = 0
+		case heard > pinged && pinged != 0:
+			pinged = 0
+		case pinged != 0 && time.Duration(at-pinged) >= hang:
+			u.proxy.Logger.Error("the server answers no ping and is ended; -hang=0 leaves it alone", slog.Duration("silent", time.Duration(at-heard)))
+			u.kill(hungError(hang))
+			return
+		case pinged == 0 && time.Duration(at-max(heard, u.proxy.asked.Load())) >= hang/6:
+			pinged = at
+			select { // whatever it answers, it is alive
+			case u.queue <- rpc.Request(u.proxy.ownID(), "ping", nil):
+			default: // it does not even read
+			}
+		}
+	}
+}
+
+func (u *upstream) busy() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.waiting) > 0
+}

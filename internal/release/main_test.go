@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+const top = "../.."
+
+// TestModulesAgree: the modules can be tagged as they are. It is the part of a release's check
+// that takes no time.
+func TestModulesAgree(t *testing.T) {
+	modules, err := readModules(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(modules) < 5 || modules[0].Module.Mod.Path != root {
+		t.Fatalf("%d modules, the first of which is %s", len(modules), modules[0].Module.Mod.Path)
+	}
+	if _, err := agreed(modules); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readmeServer(filepath.Join(top, "README.md")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDisagreement: a module that was forgotten is named, with what it requires.
+func TestDisagreement(t *testing.T) {
+	module := func(name, version string) *modfile.File {
+		f, err := modfile.Parse(name, []byte("module "+root+"/"+name+"\n\nrequire "+root+" "+version+"\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	_, err := agreed([]*modfile.File{module("contrib/a", "v0.1.0"), module("contrib/b", "v0.2.0")})
+	if err == nil || !strings.Contains(err.Error(), "contrib/b requires "+root+"@v0.2.0, but contrib/a requires v0.1.0") {
+		t.Fatal(err)
+	}
+	if _, err := agreed(nil); err == nil {
+		t.Fatal("a version out of nothing")
+	}
+}
+
+// TestRecipeFiles: what is copied of a recipe is its program without its story, with what it embeds.
+func TestRecipeFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"main.go": "package main\n\n//go:embed data/*.json\nvar data string\n", "more.go": "package main\n",
+		"story.go": "package main\n", "main_test.go": "package main\n", "data/a.json": "{}",
+	} {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := recipeFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range files {
+		files[i], err = filepath.Rel(dir, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := filepath.ToSlash(strings.Join(files, " ")); got != "main.go more.go data/a.json" {
+		t.Fatal(got)
+	}
+}
