@@ -162,7 +162,7 @@ func growsNoFasterThanItsInput(t *testing.T, n int, prepare func(n int) (run fun
 		run := prepare(n)
 		var before, after runtime.MemStats
 		best := time.Hour
-		for range 3 {
+		for range 2 {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			began := time.Now()

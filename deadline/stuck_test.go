@@ -383,7 +383,7 @@ var errCanary = canaryError{}
 // that middlewares inside annotate, while their calls are answered.
 func TestLateHandlerDoesNotDisturb(t *testing.T) {
 	log := harness.NewLog(0)
-	for range 300 {
+	for range tries() {
 		synctest.Test(t, func(t *testing.T) {
 			inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 				res, err := next(ctx, c.Method(), req)
@@ -400,7 +400,7 @@ func TestLateHandlerDoesNotDisturb(t *testing.T) {
 			synctest.Wait()
 		})
 	}
-	require.Len(t, log.Records(), 300, "one record a call")
+	require.Len(t, log.Records(), tries(), "one record a call")
 }
 
 func TestNoGoroutineIsLeft(t *testing.T) {

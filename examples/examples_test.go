@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,7 +14,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,20 +27,20 @@ import (
 
 var update = flag.Bool("update", false, "write what the recipes print into their output.golden")
 
-// programs is where TestMain has put the compiled examples.
-var programs string
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(func() int {
-		var err error
-		programs, err = golden.Build("./...")
-		defer func() { _ = os.RemoveAll(programs) }()
-		if err != nil {
-			panic(err)
-		}
-		return m.Run()
-	}())
+	_ = flag.Set("test.parallel", "16") // they mostly wait
+	os.Exit(m.Run())
+}
+
+var build = sync.OnceValues(func() (dir string, err error) { return golden.Build("../bin", "./...") })
+
+// programs returns where the compiled examples are.
+func programs(t *testing.T) string {
+	t.Helper()
+	dir, err := build()
+	require.NoError(t, err)
+	return dir
 }
 
 // recipes returns the names of all the examples but the quickstart.
@@ -70,7 +74,7 @@ func TestRecipes(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden.Recipe(t, filepath.Join(programs, name), filepath.Join(name, "output.golden"), *update)
+			golden.Recipe(t, filepath.Join(programs(t), name), filepath.Join(name, "output.golden"), *update)
 		})
 	}
 }
@@ -96,14 +100,12 @@ func TestRecipesSurviveABrokenLine(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), child.Patience)
 			defer cancel()
-			program, err := filepath.Abs(filepath.Join(programs, name))
-			require.NoError(t, err)
-			cmd := exec.CommandContext(ctx, program)
+			cmd := exec.CommandContext(ctx, filepath.Join(programs(t), name))
 			switch name {
 			case "bearer":
 				cmd.Env = append(os.Environ(), "TOKEN=ada-1")
 			case "proxy":
-				cmd.Args = append(cmd.Args, filepath.Join(filepath.Dir(program), "server"))
+				cmd.Args = append(cmd.Args, filepath.Join(programs(t), "server"))
 			}
 			cmd.Dir = t.TempDir()
 			in, err := cmd.StdinPipe()
@@ -125,6 +127,11 @@ func TestRecipesSurviveABrokenLine(t *testing.T) {
 	}
 }
 
+// parts are the files of recipes that need more than main.go, and those of their stories beside story.go.
+var parts = map[string]struct{ server, story []string }{
+	"production": {server: []string{"http.go", "otlp.go", "billing.go"}, story: []string{"story_world.go"}},
+}
+
 // TestRecipesCanBeCopied keeps them short and whole: main.go needs nothing else from here,
 // and says what it shows and how to run it. A test of the recipe may stand beside it.
 func TestRecipesCanBeCopied(t *testing.T) {
@@ -133,14 +140,24 @@ func TestRecipesCanBeCopied(t *testing.T) {
 	for _, name := range recipes(t) {
 		files, err := filepath.Glob(name + "/*.go")
 		require.NoError(t, err)
-		main, story := filepath.Join(name, "main.go"), filepath.Join(name, "story.go")
-		require.Subset(t, []string{main, filepath.Join(name, "main_test.go"), story}, files)
-		requireAlone(t, main, story)
-		source, err := os.ReadFile(main)
+		within := func(files ...string) (paths []string) {
+			for _, file := range files {
+				paths = append(paths, filepath.Join(name, file))
+			}
+			return paths
+		}
+		servers, stories := within(append(parts[name].server, "main.go")...), within(append(parts[name].story, "story.go")...)
+		require.Subset(t, append(within("main_test.go"), append(servers, stories...)...), files)
+		requireAlone(t, servers, stories)
+		for _, file := range servers {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Lessf(t, bytes.Count(source, []byte("\n")), 130, "%s is too long to be read at once", file)
+			require.NotContains(t, string(source), "mcpchain/internal", file)
+			require.NotContains(t, string(source), "mcpchain/examples", file)
+		}
+		source, err := os.ReadFile(filepath.Join(name, "main.go"))
 		require.NoError(t, err)
-		require.Lessf(t, bytes.Count(source, []byte("\n")), 130, "%s is too long to be read at once", main)
-		require.NotContains(t, string(source), "mcpchain/internal", name)
-		require.NotContains(t, string(source), "mcpchain/examples", name)
 		comment, _, found := strings.Cut(string(source), "package main")
 		require.True(t, found, name)
 		command := "go run ./examples/" + name
@@ -154,46 +171,213 @@ func TestRecipesCanBeCopied(t *testing.T) {
 	}
 }
 
-// requireAlone fails if main.go uses what only story.go declares.
-func requireAlone(t *testing.T, server, client string) {
+// requireAlone fails if a file of the server uses what only those of the story declare.
+func requireAlone(t *testing.T, servers, stories []string) {
 	t.Helper()
-	files := token.NewFileSet()
-	parsed, err := parser.ParseFile(files, client, nil, parser.SkipObjectResolution)
-	require.NoError(t, err)
 	var declared []string
-	for _, d := range parsed.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			declared = append(declared, d.Name.Name)
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch s := spec.(type) {
-				case *ast.ValueSpec:
-					for _, name := range s.Names {
-						declared = append(declared, name.Name)
+	for _, file := range stories {
+		for _, d := range parsed(t, file).Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					declared = append(declared, d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.ValueSpec:
+						for _, name := range s.Names {
+							declared = append(declared, name.Name)
+						}
+					case *ast.TypeSpec:
+						declared = append(declared, s.Name.Name)
 					}
-				case *ast.TypeSpec:
-					declared = append(declared, s.Name.Name)
 				}
 			}
 		}
 	}
 	require.Subset(t, declared, []string{"init"})
-	parsed, err = parser.ParseFile(files, server, nil, parser.SkipObjectResolution)
+	for _, file := range servers {
+		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				require.NotContainsf(t, declared, id.Name, "%s uses a name of %s", file, stories)
+			}
+			return true
+		})
+	}
+}
+
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			require.NotContainsf(t, declared, id.Name, "%s uses a name of %s", server, client)
+	return tree
+}
+
+// TestRecipesOverHTTP: every recipe that serves HTTP, in whatever module, puts transport.HTTP around the
+// handler and around its authentication, and nothing around transport.HTTP but a multiplexer.
+func TestRecipesOverHTTP(t *testing.T) {
+	require.NoError(t, outermost(parsedText(t, `h := mcp.NewStreamableHTTPHandler(f, nil); s := &http.Server{Handler: transport.HTTP(guard(h), nil)}`)))
+	require.NoError(t, outermost(parsedText(t, `g := transport.HTTP(mcp.NewStreamableHTTPHandler(f, nil), nil); mux.Handle("/", g)`)))
+	for _, wrong := range []string{
+		`h := mcp.NewStreamableHTTPHandler(f, nil); mux.Handle("/", h)`,
+		`mux.Handle("/", mcp.NewSSEHandler(f, nil))`,
+		`h := mcp.NewStreamableHTTPHandler(f, nil); mux.Handle("/", transport.HTTP(h, nil)); mux.Handle("/mcp", h)`,
+		`h := mcp.NewStreamableHTTPHandler(f, nil); mux.Handle("/", guard(transport.HTTP(h, nil)))`,
+		`h := mcp.NewStreamableHTTPHandler(f, nil); g := transport.HTTP(h, nil); s := &http.Server{Handler: guard(g)}`,
+		`h := guard(mcp.NewStreamableHTTPHandler(f, nil)); g := transport.HTTP(other, nil); mux.Handle("/", g)`,
+	} {
+		require.Error(t, outermost(parsedText(t, wrong)), wrong)
+	}
+
+	var files []string
+	for _, pattern := range []string{"*/*.go", "../contrib/*/examples/*/*.go"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
+	over := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") || filepath.Dir(file) == "quickstart" { // which shows what is without it
+			continue
 		}
+		tree := parsed(t, file)
+		if serves(tree) {
+			over++
+			require.NoError(t, outermost(tree), file)
+		}
+	}
+	require.Greater(t, over, 25)
+}
+
+func parsedText(t *testing.T, body string) *ast.File {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x; func x() { "+body+" }", parser.SkipObjectResolution)
+	require.NoError(t, err)
+	return tree
+}
+
+// isCall reports whether a node calls one of these functions, written as package.Name.
+func isCall(n ast.Node, names ...string) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	selected, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	of, ok := selected.X.(*ast.Ident)
+	return ok && slices.Contains(names, of.Name+"."+selected.Sel.Name)
+}
+
+// handles reports whether a node makes a handler that serves MCP over HTTP, of the SDK or of mcp-go.
+func handles(n ast.Node) bool {
+	return isCall(n, "mcp.NewStreamableHTTPHandler", "mcp.NewSSEHandler", "server.NewStreamableHTTPServer", "server.NewSSEServer")
+}
+
+func serves(tree *ast.File) (found bool) {
+	ast.Inspect(tree, func(n ast.Node) bool {
+		found = found || n != nil && handles(n)
 		return true
 	})
+	return found
+}
+
+// outermost returns an error if such a handler is served other than within transport.HTTP, or if
+// something stands around that. It follows values through the variables that they are assigned to.
+func outermost(tree *ast.File) error {
+	var above []ast.Node // from the file down to the current node
+	var bare, whole []string
+	var failed error
+	fail := func(format string, args ...any) { failed = errors.Join(failed, fmt.Errorf(format, args...)) }
+	assigned := func() string { // the variable that gets the value at hand
+		for i := len(above) - 1; i >= 0; i-- {
+			switch n := above[i].(type) {
+			case *ast.AssignStmt:
+				if name, ok := n.Lhs[0].(*ast.Ident); ok && len(n.Lhs) == 1 {
+					return name.Name
+				}
+				return ""
+			case ast.Stmt:
+				return ""
+			}
+		}
+		return ""
+	}
+	within := func() bool {
+		return slices.ContainsFunc(above, func(n ast.Node) bool { return isCall(n, "transport.HTTP") })
+	}
+	served := func() bool { // by what stands directly around it
+		switch n := above[len(above)-1].(type) {
+		case *ast.KeyValueExpr:
+			key, ok := n.Key.(*ast.Ident)
+			return ok && key.Name == "Handler"
+		case *ast.CallExpr:
+			return isCall(n, "mux.Handle", "http.Handle", "httptest.NewServer")
+		}
+		return false
+	}
+	walk := func(visit func(ast.Node)) {
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if n == nil {
+				above = above[:len(above)-1]
+				return true
+			}
+			visit(n)
+			above = append(above, n)
+			return true
+		})
+	}
+	walk(func(n ast.Node) { // where both are made
+		switch {
+		case isCall(n, "transport.HTTP") && !served():
+			if _, direct := above[len(above)-1].(*ast.AssignStmt); !direct || assigned() == "" {
+				fail("something stands around transport.HTTP")
+				return
+			}
+			whole = append(whole, assigned())
+		case handles(n) && !within():
+			if name := assigned(); name != "" {
+				bare = append(bare, name)
+			} else {
+				fail("a handler without transport.HTTP")
+			}
+		}
+	})
+	used := map[string]bool{}
+	walk(func(n ast.Node) { // where their variables are used
+		name, ok := n.(*ast.Ident)
+		if !ok {
+			return
+		}
+		if assign, ok := above[len(above)-1].(*ast.AssignStmt); ok && slices.Contains(assign.Lhs, ast.Expr(name)) {
+			return
+		}
+		switch {
+		case slices.Contains(bare, name.Name):
+			used[name.Name] = true
+			if !within() {
+				fail("%s is used without transport.HTTP", name.Name)
+			}
+		case slices.Contains(whole, name.Name) && !served():
+			fail("something stands around transport.HTTP, which is %s", name.Name)
+		}
+	})
+	for _, name := range bare {
+		if !used[name] {
+			fail("%s is not within transport.HTTP", name)
+		}
+	}
+	return failed
 }
 
 // canaries are what the handlers of the quickstart put into their errors.
 var canaries = []string{"tr0ub4dor", "10.1.2.3", "key-3f9a1c77", "mail-token-81d2e6", "/srv/shop", "4111111111111111"}
 
 func TestQuickstart(t *testing.T) {
-	out := golden.Run(t, filepath.Join(programs, "quickstart"))
+	t.Parallel() // it waits
+	out := golden.Run(t, filepath.Join(programs(t), "quickstart"))
 	require.NotContains(t, out, "\x1b", "colours without a terminal")
 
 	failures, short, found := strings.Cut(out, "\nOver http")

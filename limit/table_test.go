@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -50,7 +51,11 @@ func (t *table) sound(tb testing.TB) {
 // of any tool, than its limits allow, nor than those and the common ones together; and when all
 // have ended and are full again nothing is kept.
 func TestLimitsHoldWhateverOthersDo(t *testing.T) {
-	for seed := range uint64(30) {
+	seeds := uint64(10)
+	if os.Getenv("MCPCHAIN_SOAK") != "" {
+		seeds = 30
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			g := rand.New(rand.NewPCG(seed, 0))
 			var stats Stats

@@ -361,7 +361,7 @@ func TestUnwritableListsAreAnswered(t *testing.T) {
 }
 
 // TestOutputsOfTypedTools sends outputs that cannot be written past the SDK's own
-// checks.
+// checks. What the SDK finds itself is left as it came: recover is alone here.
 func TestOutputsOfTypedTools(t *testing.T) {
 	for name, v := range unwritable() {
 		if writes(name) {
@@ -378,9 +378,8 @@ func TestOutputsOfTypedTools(t *testing.T) {
 			middleware.AddTool(server, &mcp.Tool{Name: "own"}, h, logging(log))
 			middleware.AddTool(server, &mcp.Tool{Name: "output"}, h, logging(log))
 		}})
-		for _, tool := range []string{"output", "own"} {
-			require.Contains(t, s.CallTool(t.Context(), tool, nil).Text(), "Internal error: ", "%s %s", name, tool)
-		}
+		require.Contains(t, s.CallTool(t.Context(), "own", nil).Text(), "Internal error: ", name)
+		require.Regexp(t, "^(marshaling output: |Internal error: )", s.CallTool(t.Context(), "output", nil).Text(), name) // recover's, where the SDK cannot
 	}
 }
 

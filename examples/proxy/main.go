@@ -29,6 +29,7 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/transport"
+	"github.com/mcpchain/mcpchain/validate"
 )
 
 // behind is the server behind the proxy.
@@ -69,7 +70,7 @@ func (b *behind) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 		b.mu.Unlock()
 		_ = session.Close()
 	}
-	if f, failed := middleware.FaultOf(res, nil); failed { // in its own words: hidden, unless a rule knows them
+	if f, failed := middleware.FaultOf(res, nil); failed { // in its own words, which a rule may know
 		return nil, errors.New(f.Message()) // or return res to show them
 	}
 	return res, err
@@ -93,11 +94,11 @@ func main() {
 		}
 		server.AddTool(tool, old.call) // with its schemas and annotations
 	}
-	noCustomer := fault.New(fault.KindNotFound, "there is no such customer").WithParty(fault.PartyCaller)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Retry:  &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time; leave it out
-		Mask:   &mask.Options{Rules: []mask.Rule{mask.Contains("no rows in result set", noCustomer)}},
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Retry:    &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time; leave it out
+		Validate: &validate.Options{RawTools: true},                 // for this server every tool is a raw one
+		Mask:     &mask.Options{Rules: []mask.Rule{mask.Contains("no rows in result set", fault.New(fault.KindNotFound, "there is no such customer").WithParty(fault.PartyCaller))}},
 	}))
 	if err := serve(server, *address); err != nil {
 		log.Fatal(err)

@@ -10,7 +10,7 @@
 //
 // The files, in the order in which they are worth reading:
 //
-//	server.go    the server, and the one line that wraps it
+//	server.go    the server, the chain that wraps it, and its transports
 //	failures.go  the handlers that fail, and how they are called
 //	client.go    starts a server process, calls it and judges the answers
 //	report.go    prints

@@ -146,7 +146,7 @@ func (p *printer) summary(all ...*comparison) error {
 	p.printf("\n%s%d failures: without mcpchain %d killed the server, %d were never answered, %d leaked private data, %d looked like a success;\n",
 		p.bold, calls, count[died], count[silent], count[leaked], count[pretends])
 	p.printf("with mcpchain all were answered, none leaked, and each has its record in the log.%s\n\n", p.no)
-	p.printf("The difference is one line of examples/quickstart/server.go. To wrap a server of your own, read examples/wrapserver;\n")
+	p.printf("The difference is the chain and the transport in examples/quickstart/server.go. To wrap a server of your own, read examples/wrapserver;\n")
 	p.printf("to find another recipe, examples/README.md. Try: go run ./examples/wrapserver\n")
 	return nil
 }

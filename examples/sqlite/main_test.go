@@ -2,7 +2,6 @@ package main
 
 import (
 	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,8 +11,7 @@ import (
 var update = flag.Bool("update", false, "write what the story prints into output.golden")
 
 func TestStory(t *testing.T) {
-	programs, err := golden.Build(".")
-	t.Cleanup(func() { _ = os.RemoveAll(programs) })
+	programs, err := golden.Build("../../bin", ".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net/http"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -27,6 +28,7 @@ import (
 	"github.com/mcpchain/mcpchain/retry/client"
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
+	"github.com/mcpchain/mcpchain/transport"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -56,6 +58,7 @@ func TestNumbersOfOptions(t *testing.T) {
 		{client.New, client.Options{}},
 		{state.New, state.Options{}},
 		{store.NewMemory, store.MemoryOptions{}},
+		{func(o *transport.Options) http.Handler { return transport.HTTP(http.NotFoundHandler(), o) }, transport.Options{}},
 		{validate.New, validate.Options{}},
 	} {
 		options := reflect.TypeOf(c.valid)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -180,8 +181,11 @@ func TestLongNamesAgreeWithReference(t *testing.T) {
 		}
 		return string(runes)
 	}
-	found := 0
-	for range 20_000 {
+	n, found := 4000, 0
+	if os.Getenv("MCPCHAIN_SOAK") != "" {
+		n = 20_000
+	}
+	for range n {
 		pool := make([]string, 1+r.IntN(20))
 		for i := range pool {
 			pool[i] = long()
@@ -191,7 +195,7 @@ func TestLongNamesAgreeWithReference(t *testing.T) {
 		require.Equal(t, referenceMatches(want, pool), got, "%q in %q", want, pool)
 		found += len(got)
 	}
-	require.Greater(t, found, 5_000)
+	require.Greater(t, found, n/4)
 }
 
 // TestPoolsAgreeWithReference has more names than can be told, so that most have to be better than others,

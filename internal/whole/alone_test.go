@@ -28,6 +28,8 @@ func failuresOfOthers(at harness.Place) map[string]harness.Handler {
 		"of a kind":   harness.Fail(fmt.Errorf("reading: %w", context.DeadlineExceeded)),
 		"of a file":   harness.Fail(&fs.PathError{Op: "open", Path: "/etc/stock", Err: fs.ErrNotExist}),
 		"of the wire": harness.Fail(&jsonrpc.Error{Code: 4711, Message: "locked", Data: json.RawMessage(`{"a":1}`)}),
+		"an output":   harness.Fail(fmt.Errorf("validating tool output: %w", errors.New("5 is no string"))), // as the SDK says it of a typed tool
+		"NaN":         harness.Fail(fmt.Errorf("marshaling output: %w", &json.UnsupportedValueError{Str: "NaN"})),
 		"good":        harness.Succeed(),
 	}
 	if at.Shape.Tool() {
@@ -37,6 +39,7 @@ func failuresOfOthers(at harness.Place) map[string]harness.Handler {
 				Content: []mcp.Content{&mcp.TextContent{Text: "the oven is cold:\r\n\u200b\tlight it  "}, &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}},
 			}
 		})
+		handlers["without words"] = harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{IsError: true} })
 		handlers["own words of an error"] = harness.Return(func() *mcp.CallToolResult {
 			res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "the oven is cold"}}}
 			res.SetError(errors.New("it has no gas"))
@@ -51,7 +54,7 @@ func sentOf(t *testing.T, at harness.Place, chain ...mcp.Middleware) string {
 	t.Helper()
 	handlers := failuresOfOthers(at)
 	s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chain})
-	for _, name := range []string{"plain", "of a kind", "of a file", "of the wire", "own words", "own words of an error", "good"} {
+	for _, name := range []string{"plain", "of a kind", "of a file", "of the wire", "an output", "NaN", "own words", "own words of an error", "without words", "good"} {
 		if handlers[name] != nil {
 			s.Call(t, name)
 		}

@@ -66,7 +66,10 @@ func TestInvisibleCharactersHideNothing(t *testing.T) {
 		handlers := map[string]harness.Handler{}
 		some := invisible
 		if at.Shape != harness.ServerRaw || at.Era != harness.Current { // the rest is the same everywhere
-			some = some[len(t.Name())%3*3:][:3]
+			some = some[len(t.Name())%3*3:][:1]
+			if soaking() {
+				some = some[:3]
+			}
 		}
 		for i, u := range some {
 			for name, h := range invisibleFailures(at, u) {

@@ -26,7 +26,11 @@ import (
 // for its tools once a second for each caller and each page, whichever tools they call, and not once more
 // for each call. The next second shows what a tool has become.
 func TestAnOutageDoesNotMultiplyItself(t *testing.T) {
-	const clients, tools, calls = 128, 1000, 12
+	const tools, calls = 1000, 12
+	clients := 16
+	if soaking() {
+		clients = 128
+	}
 	for name, c := range map[string]struct {
 		audit bool
 		err   error

@@ -29,7 +29,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	slogmulti "github.com/samber/slog-multi"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
@@ -319,6 +318,20 @@ func readmeStores(server *mcp.Server) {
 	}))
 }
 
+type cart struct{ Items []string }
+
+func readmeCart(ctx context.Context, item string) error {
+	handle, err := state.Create(ctx, cart{}) // in new_cart: the model passes it back as the argument "cart"
+	_ = handle
+	if err != nil {
+		return err
+	}
+	return func() error {
+		err := state.Update(ctx, func(c *cart) error { c.Items = append(c.Items, item); return nil }) // in add_item
+		return err
+	}()
+}
+
 type (
 	args    struct{ Files []string }
 	content struct{ Lines int }
@@ -479,13 +492,6 @@ func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger
 	return logger
 }
 
-func readmeClientLog(req *mcp.CallToolRequest) *slog.Logger {
-	logger := slog.New(slogmulti.
-		Pipe(correlate.SlogMiddleware(), mask.SlogMiddleware(nil)).
-		Handler(mcp.NewLoggingHandler(req.Session, nil)))
-	return logger
-}
-
 func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
 	done := mcprecover.Go(ctx, fetch)
 	// ... other work ...
@@ -518,7 +524,7 @@ func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Observe: true}))
 }
 
-var _, _, _, _ = adopting, readmePoll, readmeClientLog, readmeWitness
+var _, _, _ = adopting, readmePoll, readmeWitness
 
 // addTools adds the tools of docs/testing.md: "pay" is refused because the account is locked.
 func addTools(server *mcp.Server) {
@@ -625,7 +631,7 @@ func TestReadme(t *testing.T) {
 	sources, err := filepath.Glob("examples/*/*.go")
 	require.NoError(t, err)
 	var compiled []string
-	for _, name := range append(sources, "internal/whole/readme_test.go", "internal/whole/ask_test.go", "contrib/otel/examples/otlp/main.go") {
+	for _, name := range append(sources, "internal/whole/readme_test.go", "internal/whole/ask_test.go") {
 		source, err := os.ReadFile(name)
 		require.NoError(t, err)
 		compiled = append(compiled, trimmed(string(source))...)
@@ -684,7 +690,7 @@ func TestTheTwoCommands(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	ci, err := os.ReadFile(".ci/run")
 	require.NoError(t, err)
-	for step, takes := range map[string]string{"test": "minutes", "quickstart": "seconds"} {
+	for step, takes := range map[string]string{"test": "a minute", "quickstart": "seconds"} {
 		run := regexp.MustCompile(`(?m)^step_` + step + `\(\) \{ say (.*); \}$`).FindSubmatch(ci)
 		require.NotNil(t, run, step)
 		_, about, named := strings.Cut(section, "`"+string(run[1])+"`")
@@ -760,7 +766,10 @@ func trimmed(text string) []string {
 }
 
 // TestReadmeCode runs what the README shows.
-func TestReadmeCode(t *testing.T) {
+func TestReadmeCode(t *testing.T) { synctest.Test(t, readmeCode) }
+
+func readmeCode(t *testing.T) {
+	t.Helper()
 	projects["alpha"] = ""
 	require.EqualError(t, readmeFault(t.Context(), "alhpa", ""), "Not found: project 'alhpa' does not exist. Did you mean 'alpha'?")
 	require.ErrorIs(t, readmeFault(t.Context(), "alpha", ""), fault.KindPermissionDenied)
@@ -801,6 +810,7 @@ func TestReadmeCode(t *testing.T) {
 	require.NoError(t, readmeVerify(dir, key, nil))
 	require.ErrorIs(t, readmeVerify(dir, []byte("another key 1234"), nil), audit.ErrBroken)
 	readmeStores(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil))
+	require.Error(t, readmeCart(t.Context(), "tea")) // outside of a call
 	drained := readmeLoad(mcp.NewServer(&mcp.Implementation{Name: "busy"}, nil))
 	require.Zero(t, drained.Running())
 	readmeShutdown(t.Context(), drained, &http.Server{ReadHeaderTimeout: time.Second})
@@ -888,6 +898,9 @@ func TestReadmeOutputs(t *testing.T) {
 	}
 	shown, err := filepath.Glob("internal/node/testdata/*.golden") // which .ci/run node compares
 	require.NoError(t, err)
+	reports, err := filepath.Glob("cmd/mcpchain/testdata/*.golden") // of check and compare
+	require.NoError(t, err)
+	shown = append(shown, reports...)
 	for _, file := range shown {
 		printed, err := os.ReadFile(file)
 		require.NoError(t, err)

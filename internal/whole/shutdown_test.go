@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
@@ -34,7 +35,11 @@ var ending = map[string]func(ctx context.Context) error{
 	"the words of a driver":     func(context.Context) error { return errors.New("pq: canceling statement due to user request") },
 	"its own limit":             func(context.Context) error { return context.DeadlineExceeded },
 	"a fault around it":         func(ctx context.Context) error { return fault.Unavailable("the bank").Because(context.Cause(ctx)) },
-	"an internal fault":         func(context.Context) error { return fault.New(fault.KindInternal, "the order was not placed") },
+	"a part of an answer": func(ctx context.Context) error {
+		_, err := degrade.Run(ctx, degrade.Required("rates", new(int), func(ctx context.Context) (int, error) { return 0, ctx.Err() }))
+		return err
+	},
+	"an internal fault": func(context.Context) error { return fault.New(fault.KindInternal, "the order was not placed") },
 }
 
 // inHTTP is what a request fails with that the end of its context cuts.

@@ -3,6 +3,7 @@ package golden
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,16 +14,24 @@ import (
 	"time"
 )
 
-// Build compiles the programs of packages, such as "./...", into a new directory.
-func Build(packages string) (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "recipes"); err != nil {
+// Build compiles the programs of packages, such as "./...", into the directory recipes below bin, where
+// they stay: to link takes most of the time, and go build links only what has changed since. It
+// looks at their sources too, so that go test caches no result of other sources: what the programs
+// are made of it knows only by what a test that runs has looked at.
+func Build(bin, packages string) (dir string, err error) {
+	if dir, err = filepath.Abs(filepath.Join(bin, "recipes")); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), packages)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%w\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), packages).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	return dir, nil
+	const ours = `{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
+	files, err := exec.Command("go", "list", "-deps", "-f", ours, packages).Output()
+	for _, file := range strings.FieldsFunc(string(files), func(r rune) bool { return r == '\n' }) {
+		_, failed := os.Stat(file)
+		err = errors.Join(err, failed)
+	}
+	return dir, err
 }
 
 // Run runs a program in an empty directory, without a terminal or an input, and returns
