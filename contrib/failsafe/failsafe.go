@@ -16,6 +16,7 @@
 // If a policy refuses a call, the handler does not run, and the caller reads:
 //
 //	Service unavailable: "search" failed too often and is not called for a while.
+//	Suggestion: Do without it meanwhile.
 //	Retry: yes, after 30 s. Nothing was changed by this call.
 //
 // Policies that run a handler again, such as retries and hedges, do not know what a tool

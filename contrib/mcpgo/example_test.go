@@ -14,14 +14,12 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
 	wrapped "github.com/mcpchain/mcpchain/contrib/mcpgo"
-	"github.com/mcpchain/mcpchain/limit"
+	"github.com/mcpchain/mcpchain/internal/child"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
-	"github.com/mcpchain/mcpchain/validate"
 )
 
 // A server of mcp-go with the whole chain.
@@ -79,17 +77,8 @@ func readmeHandlers(s *server.MCPServer, tool mcpgo.Tool, handler server.ToolHan
 	s.AddResource(resource, wrapped.Resource(read, mcprecover.New(nil)))
 }
 
-func readmeOptions() mcp.Middleware {
-	return mcpchain.Standard(&mcpchain.Options{
-		Validate: &validate.Options{RawTools: true},
-		Limit:    &limit.Options{Owner: session},
-	})
-}
-
-func session(ctx context.Context, _ mcp.Request) string {
-	return server.ClientSessionFromContext(ctx).SessionID()
-}
-
+// TestReadme: the whole server of README.md is that of examples/weather, whose test compares its answers
+// with output.golden; the other lines stand here.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -99,7 +88,17 @@ func TestReadme(t *testing.T) {
 	code = strings.ReplaceAll(code, "return ", "")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	require.Len(t, blocks, 3)
-	for _, block := range blocks {
+	whole, err := os.ReadFile("examples/weather/main.go")
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(string(whole), "\n"+blocks[1][1]), "README.md shows another server")
+	require.True(t, strings.HasPrefix(blocks[1][1], "package main\n"))
+	answers, err := os.ReadFile("examples/weather/output.golden")
+	require.NoError(t, err)
+	shown := regexp.MustCompile("(?s)```text\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	require.Len(t, shown, 1)
+	require.Contains(t, string(answers), shown[0][1])
+	child.Untagged(t, "../..", blocks[1][1])
+	for _, block := range [][]string{blocks[0], blocks[2]} {
 		for line := range strings.Lines(block[1]) {
 			_, value, assigned := strings.Cut(line, ":= ")
 			if !assigned {
@@ -109,6 +108,5 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	require.NotNil(t, readmeServer())
-	require.NotNil(t, readmeOptions())
 	require.NotNil(t, readmeHandlers)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	mcpotel "github.com/mcpchain/mcpchain/contrib/otel"
+	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/middleware"
 	retryclient "github.com/mcpchain/mcpchain/retry/client"
 )
@@ -67,6 +68,9 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	require.Len(t, blocks, 5)
+	child.Untagged(t, "../..", "package main\n\nimport (\n\"github.com/mcpchain/mcpchain\"\nmcpotel \"github.com/mcpchain/mcpchain/contrib/otel\"\n"+
+		"\"github.com/modelcontextprotocol/go-sdk/mcp\"\n)\n\n"+
+		"var (\nserver = mcp.NewServer(&mcp.Implementation{}, nil)\nclient = mcp.NewClient(&mcp.Implementation{}, nil)\n)\n\nfunc main() {\n"+blocks[0][1]+"}\n")
 	for _, block := range blocks {
 		for line := range strings.Lines(block[1]) {
 			require.Contains(t, string(source), strings.TrimSpace(line))

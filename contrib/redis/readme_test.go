@@ -16,8 +16,19 @@ import (
 
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/replay"
 )
+
+// TestReadmeServer compiles the whole server of README.md as README.md says.
+func TestReadmeServer(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, program, found := strings.Cut(string(page), "```go\n")
+	require.True(t, found)
+	program, _, _ = strings.Cut(program, "```")
+	child.Untagged(t, "../..", program)
+}
 
 // TestReadmeShowsEachFailure compares the table of README.md with what becomes of each failure.
 func TestReadmeShowsEachFailure(t *testing.T) {
