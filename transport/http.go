@@ -242,11 +242,18 @@ func (a *answer) WriteHeader(status int) {
 	case status >= http.StatusBadRequest && strings.HasPrefix(kind, "text/plain"):
 		a.kept = text
 	case a.exchange != nil && strings.HasPrefix(kind, "application/json") &&
-		header["Content-Length"] == nil && header["Content-Encoding"] == nil:
+		header["Content-Encoding"] == nil && !a.longer(maxPart):
+		header.Del("Content-Length") // which complete sets
 		a.kept = message
 	default:
 		a.writeHeader()
 	}
+}
+
+// longer reports whether the handler has said that the answer has more bytes. Such an answer is never replaced.
+func (a *answer) longer(most int) bool {
+	size, err := strconv.Atoi(a.Header().Get("Content-Length"))
+	return err == nil && size > most
 }
 
 // writeHeader writes the header that was kept back.
@@ -273,7 +280,7 @@ func (a *answer) Write(p []byte) (int, error) {
 			return len(p), nil
 		}
 	}
-	if len(part) <= maxPart && bytes.Contains(part, []byte(`"error"`)) {
+	if len(part) <= maxPart && !a.longer(maxPart) && bytes.Contains(part, []byte(`"error"`)) {
 		part = a.masked(part)
 	}
 	if a.kept == message {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,4 +121,34 @@ func TestHTTPKeepsTheMessageWhole(t *testing.T) {
 	require.Equal(t, -32602, message.Error.Code)
 	require.Equal(t, "validation_error", message.Error.Data.Type)
 	require.Equal(t, []string{"", ""}, lines[3:])
+}
+
+// A handler may say how long its answer is: what it says of an answer that is replaced does not hold.
+func TestHTTPReplacesTheLength(t *testing.T) {
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"method not found: \"a/b\""}}`,
+		`{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"json: cannot unmarshal string into Go value of type mcp.X"}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{"text":"` + strings.Repeat(`\"error\" json: `, 20_000) + `"}}`,
+	} {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			for part := range slices.Chunk([]byte(body), 50_000) {
+				_, _ = w.Write(part)
+			}
+		})
+		web := httptest.NewServer(transport.HTTP(handler, nil))
+		res, err := http.Post(web.URL, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"a/b"}`))
+		require.NoError(t, err)
+		got, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.True(t, json.Valid(got), "%.200s", got)
+		require.NotContains(t, string(got), "mcp.X")
+		if strings.Contains(body, "result") {
+			require.Equal(t, body, string(got))
+		}
+		web.Close()
+	}
 }

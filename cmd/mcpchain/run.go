@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/audit"
+	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/mask"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
@@ -21,7 +22,7 @@ import (
 
 func runCommand() command {
 	return command{
-		name: "run", usage: "[FLAGS] -- COMMAND ...", short: "start a server over stdio and stand in front of it",
+		name: "run", usage: "[FLAGS] -- COMMAND ...", short: "start a server and stand in front of it, over stdio or HTTP",
 		run: run, help: config.Help, flags: config.Flags(),
 	}
 }
@@ -95,15 +96,22 @@ func run(args []string, std streams) int {
 	if c.LogJSON && c.Log == "" {
 		stderr = func(line string) { logger.Info("the server writes", slog.String("line", line)) }
 	}
-	p := proxy.New(proxy.Options{
+	parts := config.Parts{Logger: logger, Hide: hide, Record: record}
+	if c.HTTP != "" {
+		parts.Drain = &drain.Drain{Lag: time.Duration(c.Lag)}
+	}
+	opts := proxy.Options{
 		Command: c.Command, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
-		Chain: c.Chain(logger, hide, record), Decode: c.Decodes(), Serial: c.SerialWrites,
+		Chain: c.Chain(parts), Decode: c.Decodes(), Serial: c.SerialWrites,
 		MaxRequest: c.MaxRequest, MaxAnswer: c.MaxAnswer, Hang: time.Duration(c.Hang),
 		Tools:   proxy.Tools{Hide: c.Hide, Reads: c.Reads, ReadOnly: c.ReadOnly},
 		Restart: proxy.Restart{First: 100 * time.Millisecond, Most: 30 * time.Second, Steady: time.Minute},
-	})
+	}
 	ctx, ended := untilSignal()
-	status = p.Run(ctx)
+	if c.HTTP != "" {
+		return serve(ctx, c, opts, parts)
+	}
+	status = proxy.New(opts).Run(ctx)
 	if sig := ended(); sig != 0 {
 		return 128 + sig
 	}

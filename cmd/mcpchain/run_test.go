@@ -48,6 +48,9 @@ func testServer() {
 		return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Argument.Value + "!"}}}, nil
 	}, SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil }}
+	if os.Getenv("MCPCHAIN_TEST_OLDER") != "" {
+		opts.SupportedProtocolVersions = []string{"2025-11-25", "2025-06-18"}
+	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, opts)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(server, &mcp.Tool{Name: "divide", Annotations: reads}, func(_ context.Context, _ *mcp.CallToolRequest, in numbers) (*mcp.CallToolResult, any, error) {
@@ -80,6 +83,12 @@ func testServer() {
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "progress"}, func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 		return nil, map[string]any{}, req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 1})
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "grow"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(server, &mcp.Tool{Name: "grown"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+			return nil, map[string]any{}, nil
+		})
+		return nil, map[string]any{}, nil
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		fmt.Fprintln(os.Stderr, "a line with "+os.Getenv("SERVICE_TOKEN"))
@@ -163,34 +172,40 @@ var versions = []string{"2025-11-25", "2026-07-28"}
 func TestTheSameServer(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			var seen [2][]any
+			var seen [2][]string
 			for i, args := range [][]string{nil, {"run"}} {
 				cmd, _ := program(t, args...)
-				s := session(t, version, cmd)
-				note := func(v any, err error) {
-					require.NoError(t, err)
-					raw, err := json.Marshal(v)
-					require.NoError(t, err)
-					seen[i] = append(seen[i], string(raw))
-				}
-				ctx := t.Context()
-				note(s.InitializeResult(), nil)
-				note(s.ListTools(ctx, nil))
-				note(s.ListPrompts(ctx, nil))
-				note(s.ListResources(ctx, nil))
-				note(s.ListResourceTemplates(ctx, nil))
-				note(s.GetPrompt(ctx, &mcp.GetPromptParams{Name: "summary"}))
-				note(s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://r"}))
-				note(s.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "summary"}, Argument: mcp.CompleteParamsArgument{Name: "a", Value: "x"}}))
-				for _, tool := range []string{"ask", "progress"} {
-					note(s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Meta: mcp.Meta{"progressToken": "p"}}))
-				}
-				note(s.CallTool(ctx, &mcp.CallToolParams{Name: "divide", Arguments: numbers{6, 3}}))
+				seen[i] = seenBy(t, session(t, version, cmd))
 			}
 			require.Equal(t, seen[0], seen[1])
 			require.Contains(t, fmt.Sprint(seen[1]), "Ada")
 		})
 	}
+}
+
+// seenBy returns what a client sees of the server.
+func seenBy(t *testing.T, s *mcp.ClientSession) (seen []string) {
+	t.Helper()
+	note := func(v any, err error) {
+		require.NoError(t, err)
+		raw, err := json.Marshal(v)
+		require.NoError(t, err)
+		seen = append(seen, string(raw))
+	}
+	ctx := t.Context()
+	note(s.InitializeResult(), nil)
+	note(s.ListTools(ctx, nil))
+	note(s.ListPrompts(ctx, nil))
+	note(s.ListResources(ctx, nil))
+	note(s.ListResourceTemplates(ctx, nil))
+	note(s.GetPrompt(ctx, &mcp.GetPromptParams{Name: "summary"}))
+	note(s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://r"}))
+	note(s.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "summary"}, Argument: mcp.CompleteParamsArgument{Name: "a", Value: "x"}}))
+	for _, tool := range []string{"ask", "progress"} {
+		note(s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Meta: mcp.Meta{"progressToken": "p"}}))
+	}
+	note(s.CallTool(ctx, &mcp.CallToolParams{Name: "divide", Arguments: numbers{6, 3}}))
+	return seen
 }
 
 // What kills the server, kills it: its client goes on.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/replay"
@@ -17,12 +19,19 @@ import (
 	"github.com/mcpchain/mcpchain/validate"
 )
 
-// Chain returns the middlewares. hide takes the values of secrets out of a text. record is nil
-// without an audit.
-func (c *Config) Chain(logger *slog.Logger, hide func(string) string, record *audit.Log) mcp.Middleware {
+// Parts are what the middlewares need that this package does not make.
+type Parts struct {
+	Logger *slog.Logger
+	Hide   func(string) string // takes the values of secrets out of a text
+	Record *audit.Log          // nil without an audit
+	Drain  *drain.Drain        // nil over stdio, where the client ends the server
+}
+
+// Chain returns the middlewares.
+func (c *Config) Chain(parts Parts) mcp.Middleware {
 	opts := &mcpchain.Options{
-		Logger:   logger,
-		Mask:     &mask.Options{Reader: mask.Operator, Scrub: hide}, // who reads a server's answers over stdio has started it
+		Logger:   parts.Logger,
+		Mask:     &mask.Options{Reader: c.readerOf(), Scrub: parts.Hide},
 		Validate: &validate.Options{AfterFailure: !c.Strict, RawTools: c.Strict, NoDefaults: c.Strict, StrictPrompts: c.Strict},
 		Retry:    &retry.Options{},
 	}
@@ -54,14 +63,43 @@ func (c *Config) Chain(logger *slog.Logger, hide func(string) string, record *au
 	if c.Keys {
 		opts.Replay = &replay.Options{}
 	}
-	if record != nil {
-		opts.Audit = &audit.Options{Log: record}
+	if parts.Record != nil {
+		opts.Audit = &audit.Options{Log: parts.Record}
+	}
+	if parts.Drain != nil {
+		opts.Drain = &drain.Options{Drain: parts.Drain}
 	}
 	var inner []mcp.Middleware
 	if c.ScrubResults {
 		inner = append(inner, mask.Successes())
 	}
 	return mcpchain.Standard(opts, inner...)
+}
+
+// readers are the readers of failures by their names.
+var readers = map[string]mask.Reader{"": mask.Anyone, "anyone": mask.Anyone, "trusted": mask.Trusted, "operator": mask.Operator}
+
+// readerOf returns who reads failures. Who reads a server's answers over stdio has started it.
+func (c *Config) readerOf() mask.Reader {
+	if c.Reader == "" && c.HTTP == "" {
+		return mask.Operator
+	}
+	return readers[c.Reader]
+}
+
+// Where the health of the program is asked over HTTP.
+const (
+	livePath  = "/livez"
+	readyPath = "/readyz"
+)
+
+// Mux returns what answers over HTTP: the endpoint, and the health of the program.
+func (c *Config) Mux(endpoint http.Handler, d *drain.Drain) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle(c.Path, endpoint)
+	mux.Handle(livePath, d.Live())
+	mux.Handle(readyPath, d.Ready())
+	return mux
 }
 
 // Decodes reports whether a middleware looks into successes.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"reflect"
 	"slices"
@@ -21,6 +22,14 @@ import (
 // tool_deadlines and rules is a flag, too, with "-" for "_".
 type Config struct {
 	Command []string `json:"command,omitempty"`
+
+	HTTP     string   `json:"http,omitempty"`
+	Path     string   `json:"path"`
+	Reader   string   `json:"reader,omitempty"`
+	Sessions int      `json:"sessions"`
+	Idle     Duration `json:"idle"`
+	Drain    Duration `json:"drain"`
+	Lag      Duration `json:"lag"`
 
 	Strict         bool                `json:"strict"`
 	Deadline       Duration            `json:"deadline"`
@@ -57,7 +66,10 @@ const maxLine = 9 << 20
 
 // Default returns what holds without a flag and a file.
 func Default() *Config {
-	return &Config{Hang: Duration(30 * time.Second), MaxRequest: maxLine, MaxAnswer: maxLine}
+	return &Config{
+		Path: "/mcp", Sessions: 100, Idle: Duration(30 * time.Minute), Drain: Duration(20 * time.Second),
+		Hang: Duration(30 * time.Second), MaxRequest: maxLine, MaxAnswer: maxLine,
+	}
 }
 
 // A Duration is written as "30s" or "2m".
@@ -176,6 +188,9 @@ func (c *Config) check() error {
 	if c.Deadline < 0 {
 		return errors.New(`"deadline" is negative; leave it out for none`)
 	}
+	if err := c.checkHTTP(); err != nil {
+		return err
+	}
 	for name, d := range c.ToolDeadlines {
 		if name == "" || d <= 0 {
 			return fmt.Errorf("the deadline of the tool %q is not positive, or it has no name", name)
@@ -185,6 +200,29 @@ func (c *Config) check() error {
 		if err := c.Rules[i].check(); err != nil {
 			return fmt.Errorf("rules[%d]: %w", i, err)
 		}
+	}
+	return nil
+}
+
+// checkHTTP refuses what makes no sense of what is for HTTP.
+func (c *Config) checkHTTP() error {
+	if c.HTTP != "" {
+		if _, _, err := net.SplitHostPort(c.HTTP); err != nil {
+			return fmt.Errorf("\"http\": %q is no address, such as \"127.0.0.1:8080\"", c.HTTP)
+		}
+	}
+	if _, ok := readers[c.Reader]; !ok {
+		return unknown("reader", c.Reader, near.Matches(c.Reader, slices.Sorted(maps.Keys(readers))))
+	}
+	switch {
+	case !strings.HasPrefix(c.Path, "/") || strings.ContainsAny(c.Path, "?#{} ") || c.Path == livePath || c.Path == readyPath:
+		return fmt.Errorf("\"path\": %q is no path of its own, such as \"/mcp\"", c.Path)
+	case c.Sessions < 1:
+		return errors.New(`"sessions" is below 1: no client could begin`)
+	case c.Idle <= 0:
+		return errors.New(`"idle" is not positive`)
+	case c.Drain < 0 || c.Lag < 0:
+		return errors.New(`"drain" or "lag" is negative`)
 	}
 	return nil
 }

@@ -61,6 +61,13 @@ func list(name, help string, field func(*Config) *[]string) setting {
 
 // settings are the flags, in the order of help.
 var settings = []setting{
+	text("http", "ADDRESS", "serve HTTP there, such as 127.0.0.1:8080, instead of stdio", func(c *Config) *string { return &c.HTTP }),
+	text("path", "PATH", "where on that address (/mcp)", func(c *Config) *string { return &c.Path }),
+	text("reader", "WHO", "who reads failures: operator (of stdio), trusted, anyone (of HTTP)", func(c *Config) *string { return &c.Reader }),
+	number("sessions", "how many servers may run at once over HTTP, one for each session (100)", func(c *Config) *int { return &c.Sessions }),
+	duration("idle", "end a session over HTTP that nobody uses for so long (30m)", func(c *Config) *Duration { return &c.Idle }),
+	duration("drain", "how long calls over HTTP have to end after a signal (20s)", func(c *Config) *Duration { return &c.Drain }),
+	duration("lag", "how long calls are still taken after a signal, until a load balancer sees it", func(c *Config) *Duration { return &c.Lag }),
 	boolean("strict", "refuse wrong arguments of tools and prompts before the server sees them", func(c *Config) *bool { return &c.Strict }),
 	duration("deadline", "how long a call may take, such as 50s", func(c *Config) *Duration { return &c.Deadline }),
 	number("rate", "how many calls may begin in a minute", func(c *Config) *int { return &c.Rate }),

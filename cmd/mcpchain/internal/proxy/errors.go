@@ -27,8 +27,8 @@ func endedError(how, said string) error {
 	return f.WithParty(fault.PartyServer).Because(&lostError{"the server ended: " + how + said})
 }
 
-// neverSpokeError is for a server that cannot work as it was started. What it wrote last is for who runs
-// it, who reads this.
+// neverSpokeError is for a server that cannot work as it was started. said is what it wrote last, "" if that is
+// not for the reader.
 func neverSpokeError(how, said string) error {
 	text := "the server ended (" + how + ") before it answered anything"
 	if said != "" {

@@ -26,8 +26,11 @@ type Options struct {
 	Command []string // of the server
 	Env     []string // nil means the environment of this process
 
-	In  io.Reader // what the client sends
-	Out io.Writer // what the client reads
+	In  io.Reader // what the client sends; nil if its messages are given to Receive
+	Out io.Writer // what the client reads, each line in one Write
+
+	Session string // the ID of the client's session, "" over stdio
+	Strange bool   // the client is not who runs the server: nothing of the server's standard error is for it
 
 	Logger *slog.Logger
 	Stderr func(line string) // takes the lines of the server's standard error
@@ -65,6 +68,8 @@ type Proxy struct {
 	finish  context.CancelFunc
 	gone    chan struct{} // closed when the client reads no more
 	unread  sync.Once
+	left    chan struct{} // closed when the client has left
+	leave   sync.Once
 	running sync.WaitGroup // the calls that are not answered
 
 	mu      sync.Mutex
@@ -83,7 +88,7 @@ func New(opts Options) *Proxy {
 	p := &Proxy{
 		Options: opts, out: rpc.NewWriter(opts.Out), stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
 		prefix:  "mcpchain-" + uuid.NewString()[:8] + "-",
-		changed: make(chan struct{}), gone: make(chan struct{}), calls: map[string]*request{}, waits: map[string]*upstream{},
+		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), calls: map[string]*request{}, waits: map[string]*upstream{},
 	}
 	p.life, p.finish = context.WithCancel(context.Background())
 	p.session.proxy = p
@@ -97,8 +102,8 @@ const (
 	closeGrace = 2 * time.Second // a server whose input was closed, as the protocol says
 )
 
-// Run serves until the client closes its output, until ctx ends, or until the server ends before it
-// has said anything. It returns the exit status.
+// Run serves until the client closes its output or [Proxy.Leave] is called, until ctx ends, or until the
+// server ends before it has said anything. It returns the exit status.
 func (p *Proxy) Run(ctx context.Context) int {
 	ended := make(chan int, 1)
 	first, err := p.start()
@@ -109,11 +114,12 @@ func (p *Proxy) Run(ctx context.Context) int {
 	p.publish(first)
 	defer context.AfterFunc(ctx, func() { p.end(0) })() // also while it ends already
 	go func() { ended <- p.supervise(first) }()
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		p.fromClient()
-	}()
+	if p.In != nil {
+		go func() {
+			defer p.Leave()
+			p.fromClient()
+		}()
+	}
 	select {
 	case status := <-ended: // before it has said anything
 		p.answered(ctx)
@@ -122,7 +128,7 @@ func (p *Proxy) Run(ctx context.Context) int {
 		p.end(0)
 	case <-p.gone:
 		p.end(closeGrace)
-	case <-read:
+	case <-p.left:
 		p.answered(ctx)
 		p.end(closeGrace)
 	}
@@ -134,6 +140,9 @@ func (p *Proxy) Run(ctx context.Context) int {
 		return 1
 	}
 }
+
+// Leave ends Run: the client has left. Calls that run have a moment to end.
+func (p *Proxy) Leave() { p.leave.Do(func() { close(p.left) }) }
 
 // end ends the server for good.
 func (p *Proxy) end(grace time.Duration) {
@@ -386,14 +395,21 @@ func (p *Proxy) fromClient() {
 			p.refuse(refused, len(line))
 			continue
 		}
-		switch {
-		case m.IsRequest():
-			p.begin(m)
-		case m.IsNotification():
-			p.notification(m)
-		default:
-			p.response(m)
-		}
+		p.Receive(m, nil)
+	}
+}
+
+// Receive takes a message of the client that [rpc.Parse] has read. extra is what came with it over HTTP,
+// nil over stdio. It returns when the message has its place among those that are sent to the server, or
+// after a moment.
+func (p *Proxy) Receive(m *rpc.Message, extra *mcp.RequestExtra) {
+	switch {
+	case m.IsRequest():
+		p.begin(m, extra)
+	case m.IsNotification():
+		p.notification(m)
+	default:
+		p.response(m)
 	}
 }
 
@@ -452,6 +468,7 @@ func (p *Proxy) late(line []byte) {
 type request struct {
 	*rpc.Message
 
+	extra  *mcp.RequestExtra
 	sent   chan struct{} // closed when the line is sent, or waits for something
 	once   sync.Once
 	done   chan struct{} // closed when the answer is written
@@ -480,12 +497,12 @@ func (c *request) placed() { c.once.Do(func() { close(c.sent) }) }
 
 type callKey struct{}
 
-// request starts a call, and returns when its line has been sent, or after a moment: the order of
+// begin starts a call, and returns when its line has been sent, or after a moment: the order of
 // the client's lines is kept.
-func (p *Proxy) begin(m *rpc.Message) {
+func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 	key := m.ID.Key()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	c := &request{Message: m, sent: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	c := &request{Message: m, extra: extra, sent: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
 	p.mu.Lock()
 	if p.calls[key] != nil {
 		p.mu.Unlock()
@@ -509,7 +526,7 @@ func (p *Proxy) begin(m *rpc.Message) {
 
 // call runs a call and writes its answer.
 func (p *Proxy) call(ctx context.Context, c *request) {
-	res, err := p.handler(ctx, c.Method, p.session.request(c.Method, c.Params))
+	res, err := p.handler(ctx, c.Method, p.session.request(c.Method, c.Params, c.extra))
 	cancelled := errors.Is(context.Cause(ctx), errCancelled)
 	c.cancel(nil)
 	p.mu.Lock()

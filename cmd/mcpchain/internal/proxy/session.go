@@ -78,39 +78,59 @@ func (s *session) begin(m *rpc.Message, result json.RawMessage) {
 	_ = json.Unmarshal(m.Params, params) // the server has understood it
 	_ = json.Unmarshal(result, &agreed)
 	params.ProtocolVersion = agreed.Version
-	sdk := newSession(params)
+	sdk := newSession(params, s.proxy.Session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.initialize, s.sdk = m.Line, sdk
 }
 
 // newSession returns a session of the SDK, which says to the middlewares who the client is and that
-// all calls come over one connection. Nothing is ever sent through it.
-func newSession(params *mcp.InitializeParams) *mcp.ServerSession {
+// all calls come over one connection, or in one session if it has an ID. Nothing is ever sent through it.
+func newSession(params *mcp.InitializeParams, id string) *mcp.ServerSession {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcpchain"}, nil)
 	silent, _ := mcp.NewInMemoryTransports()
 	state := &mcp.ServerSessionState{InitializeParams: params}
-	sdk, err := server.Connect(context.Background(), silent, &mcp.ServerSessionOptions{State: state})
+	sdk, err := server.Connect(context.Background(), named{silent, id}, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return nil // cannot be: this transport always connects
 	}
 	return sdk
 }
 
+// named is a transport whose session has an ID.
+type named struct {
+	mcp.Transport
+
+	id string
+}
+
+func (n named) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := n.Transport.Connect(ctx)
+	return namedConnection{c, n.id}, err
+}
+
+type namedConnection struct {
+	mcp.Connection
+
+	id string
+}
+
+func (c namedConnection) SessionID() string { return c.id }
+
 // request returns a request as the SDK would have read it.
-func (s *session) request(method string, params json.RawMessage) mcp.Request {
+func (s *session) request(method string, params json.RawMessage, extra *mcp.RequestExtra) mcp.Request {
 	s.mu.Lock()
 	if s.sdk == nil {
-		s.sdk = newSession(nil)
+		s.sdk = newSession(nil, s.proxy.Session)
 	}
 	sdk := s.sdk
 	s.mu.Unlock()
 	if typed := known[method]; typed != nil {
-		if req := typed(sdk, params); req != nil {
+		if req := typed(sdk, params, extra); req != nil {
 			return req
 		}
 	}
-	return read[otherParams](sdk, params)
+	return read[otherParams](sdk, params, extra)
 }
 
 // otherParams are those of methods that the SDK does not know, and those that are not what it takes
@@ -118,7 +138,7 @@ func (s *session) request(method string, params json.RawMessage) mcp.Request {
 type otherParams struct{ mcp.ParamsBase }
 
 // known are the methods whose requests the middlewares read.
-var known = map[string]func(*mcp.ServerSession, json.RawMessage) mcp.Request{
+var known = map[string]func(*mcp.ServerSession, json.RawMessage, *mcp.RequestExtra) mcp.Request{
 	"initialize":               read[mcp.InitializeParams],
 	"ping":                     read[mcp.PingParams],
 	"tools/call":               read[mcp.CallToolParamsRaw],
@@ -139,7 +159,7 @@ var known = map[string]func(*mcp.ServerSession, json.RawMessage) mcp.Request{
 func read[T any, P interface {
 	*T
 	mcp.Params
-}](sdk *mcp.ServerSession, raw json.RawMessage) mcp.Request {
+}](sdk *mcp.ServerSession, raw json.RawMessage, extra *mcp.RequestExtra) mcp.Request {
 	params := P(new(T))
 	if raw != nil && json.Unmarshal(raw, params) != nil {
 		if _, other := any(params).(*otherParams); !other {
@@ -147,7 +167,7 @@ func read[T any, P interface {
 		}
 		params = P(new(T))
 	}
-	return &mcp.ServerRequest[P]{Session: sdk, Params: params}
+	return &mcp.ServerRequest[P]{Session: sdk, Params: params, Extra: extra}
 }
 
 // restoring bounds how long a server may take until its session is restored.

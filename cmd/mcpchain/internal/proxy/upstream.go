@@ -256,6 +256,9 @@ func (u *upstream) diedError() error {
 	}
 	how, said := u.process.How(), u.proxy.stderr.last()
 	if u.heard.Load() == 0 {
+		if u.proxy.Strange {
+			said = ""
+		}
 		return neverSpokeError(how, said)
 	}
 	return endedError(how, said)

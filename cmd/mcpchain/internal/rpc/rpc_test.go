@@ -112,3 +112,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestEdited(t *testing.T) {
+	for _, c := range []struct {
+		line, want string
+		path       []string
+	}{
+		{`{"jsonrpc": "2.0", "result" : {"id":1,"x":[1, 2]} , "id" : "a b" }`, `{"jsonrpc": "2.0", "result" : {"id":1,"x":[1, 2]} , "id" : 7 }`, []string{"id"}},
+		{`{"params":{"_meta":{"other":{"token":1},"token": 1.0e2}}}`, `{"params":{"_meta":{"other":{"token":1},"token": 7}}}`, []string{"params", "_meta", "token"}},
+		{`{"params":{"a":1},"id":2}`, `{"params":{"a":1},"id":2}`, []string{"params", "token"}},
+		{`{"params":[1],"id":2}`, `{"params":[1],"id":2}`, []string{"params", "token"}},
+		{`{"method":"x"}`, `{"method":"x"}`, []string{"id"}},
+		{`[]`, `[]`, []string{"id"}},
+		{`{"id":`, `{"id":`, []string{"id"}},
+		{``, ``, []string{"id"}},
+	} {
+		require.Equal(t, c.want, string(Edited([]byte(c.line), []byte("7"), c.path...)))
+	}
+}

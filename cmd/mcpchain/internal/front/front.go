@@ -1,0 +1,340 @@
+// Package front offers a server to many clients over streamable HTTP. Each client of 2025-11-25 and older
+// has a session with a server of its own; all clients since 2026-07-28, which has no sessions, share one.
+// What the servers answer passes as bytes, which is why this is no handler of the SDK: that refuses methods
+// that it does not know, and writes results anew.
+package front
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// Options configure a Front. All fields are required.
+type Options struct {
+	// Proxy has the options of each proxy but for In, Out and Session.
+	Proxy proxy.Options
+
+	Logger   *slog.Logger
+	Sessions int           // how many servers may run at once
+	Idle     time.Duration // a session that nobody uses for so long ends
+}
+
+// A Front is the [http.Handler] of one endpoint. Everything may be called concurrently.
+type Front struct {
+	Options
+
+	mu       sync.Mutex
+	sessions map[string]*session // by their IDs; nil once Close was called
+	running  sync.WaitGroup
+	end      context.CancelFunc // ends all servers at once
+	life     context.Context    //nolint:containedctx // that of the program, not of a request
+
+	shared shared
+}
+
+// New returns a Front. Close has to be called.
+func New(opts Options) *Front {
+	f := &Front{Options: opts, sessions: map[string]*session{}}
+	f.life, f.end = context.WithCancel(context.Background())
+	go f.reap()
+	return f
+}
+
+// Close ends all sessions and their servers, and waits for them until ctx ends; then it kills them.
+func (f *Front) Close(ctx context.Context) {
+	f.mu.Lock()
+	sessions := f.sessions
+	f.sessions = nil
+	f.mu.Unlock()
+	for _, s := range sessions {
+		s.proxy.Leave()
+	}
+	done := make(chan struct{})
+	go func() {
+		f.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	f.end()
+	<-done
+}
+
+// reap ends sessions that nobody uses.
+func (f *Front) reap() {
+	tick := time.NewTicker(max(f.Idle/10, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-f.life.Done():
+			return
+		case <-tick.C:
+		}
+		f.mu.Lock()
+		for id, s := range f.sessions {
+			if s.idle() > f.Idle {
+				f.Logger.Info("a session that nobody uses ends", slog.Duration("idle", f.Idle))
+				delete(f.sessions, id)
+				s.proxy.Leave()
+			}
+		}
+		f.mu.Unlock()
+	}
+}
+
+var (
+	errFull   = errors.New("there are as many sessions as may be")
+	errClosed = errors.New("the server is being replaced")
+)
+
+// begin starts a session, with a server of its own. Many clients may share it.
+func (f *Front) begin(shared bool) (*session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.sessions == nil:
+		return nil, errClosed
+	case len(f.sessions) >= f.Sessions:
+		return nil, errFull
+	}
+	s := newSession(rand.Text(), f.Logger)
+	opts := f.Proxy
+	opts.In, opts.Out, opts.Strange = nil, s, true
+	if s.shared = shared; !shared { // or its callers would be taken for one
+		opts.Session = s.id
+	}
+	s.proxy = proxy.New(opts)
+	f.sessions[s.id] = s
+	f.running.Go(func() {
+		s.proxy.Run(f.life)
+		f.leave(s)
+		s.finish()
+	})
+	return s, nil
+}
+
+// leave ends a session.
+func (f *Front) leave(s *session) {
+	f.mu.Lock()
+	delete(f.sessions, s.id)
+	f.mu.Unlock()
+	s.proxy.Leave()
+}
+
+// session returns the session of one client, nil if there is none of the ID.
+func (f *Front) session(id string) *session {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.sessions[id]; s != nil && !s.shared {
+		return s
+	}
+	return nil
+}
+
+func (f *Front) lives(s *session) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sessions[s.id] == s
+}
+
+// ServeHTTP serves the endpoint. A handler outside has bounded the body.
+func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if why := foreign(req); why != "" {
+		http.Error(w, "Forbidden: "+why, http.StatusForbidden)
+		return
+	}
+	switch req.Method {
+	case http.MethodPost:
+		f.post(w, req)
+	case http.MethodGet, http.MethodDelete:
+		s := f.session(req.Header.Get(sessionHeader))
+		switch {
+		case s == nil:
+			noSession(w, nil)
+		case req.Method == http.MethodDelete:
+			f.leave(s)
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			s.listen(w, req)
+		}
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+	}
+}
+
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+)
+
+// foreign says why a request comes from the page of a stranger, "" if it does not: a browser says which page
+// sent it, and a name that leads to this machine may be anybody's.
+// https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning
+func foreign(req *http.Request) string {
+	if new(http.CrossOriginProtection).Check(req) != nil {
+		return "the request comes from another origin"
+	}
+	local, _ := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if local != nil && loopback(local.String()) && !loopback(req.Host) {
+		return "the header Host names another machine"
+	}
+	return ""
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// accepts reports which kinds of answers a client takes.
+func accepts(header http.Header) (asJSON, events bool) {
+	for _, value := range header.Values("Accept") {
+		for one := range strings.SplitSeq(value, ",") {
+			switch kind, _, _ := mime.ParseMediaType(one); kind {
+			case "application/json", "application/*":
+				asJSON = true
+			case "text/event-stream", "text/*":
+				events = true
+			case "*/*":
+				asJSON, events = true, true
+			}
+		}
+	}
+	return asJSON, events
+}
+
+func (f *Front) post(w http.ResponseWriter, req *http.Request) {
+	if kind, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type")); kind != "application/json" {
+		http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
+		return
+	}
+	asJSON, events := accepts(req.Header)
+	if !events {
+		http.Error(w, "Accept must contain 'text/event-stream', and should contain 'application/json'", http.StatusNotAcceptable)
+		return
+	}
+	body, err := readLine(req, f.Proxy.MaxRequest)
+	if err != nil {
+		refuse(w, http.StatusRequestEntityTooLarge, &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(f.Proxy.MaxRequest) + " bytes"})
+		return
+	}
+	m, refused := rpc.Parse(body)
+	if refused != nil {
+		f.Logger.Warn("a body is no message that a server can read", slog.Int("bytes", len(body)), slog.String("reason", refused.Reason))
+		refuse(w, http.StatusBadRequest, refused)
+		return
+	}
+	p := &post{w: w, req: req, m: m, json: asJSON, extra: &mcp.RequestExtra{Header: req.Header}}
+	if version := versionOf(req, m); version >= modern {
+		f.modern(p, version)
+		return
+	}
+	f.older(p)
+}
+
+// A post is one message that came over HTTP.
+type post struct {
+	w     http.ResponseWriter
+	req   *http.Request
+	m     *rpc.Message
+	json  bool // the client takes an answer as JSON
+	extra *mcp.RequestExtra
+}
+
+// older serves a message of a client that has a session, or wants one.
+func (f *Front) older(p *post) {
+	id := p.req.Header.Get(sessionHeader)
+	s := f.session(id)
+	switch {
+	case id != "" && s == nil:
+		noSession(p.w, p.m.ID)
+		return
+	case id == "" && p.m.Method != "initialize":
+		fail(p.w, http.StatusBadRequest, p.m.ID, jsonrpc.CodeInvalidRequest, "Invalid message: a session begins with initialize, and its ID has to stand in the header Mcp-Session-Id.")
+		return
+	case id == "":
+		var err error
+		if s, err = f.begin(false); err != nil {
+			f.unavailable(p, err)
+			return
+		}
+		p.w.Header().Set(sessionHeader, s.id)
+		s.take(p)
+		if !s.initialized.Load() { // it did not even begin
+			f.leave(s)
+		}
+		return
+	}
+	s.take(p)
+}
+
+func (f *Front) unavailable(p *post, err error) {
+	f.Logger.Warn("no session can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
+	p.w.Header().Set("Retry-After", "10")
+	fail(p.w, http.StatusServiceUnavailable, p.m.ID, 503, "Service unavailable: "+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
+}
+
+func noSession(w http.ResponseWriter, id rpc.ID) {
+	// By this status clients know that they have to begin a new session.
+	fail(w, http.StatusNotFound, id, -32001, "Session not found")
+}
+
+func refuse(w http.ResponseWriter, status int, refused *rpc.Refused) {
+	writeJSON(w, status, refused.Answer())
+}
+
+func fail(w http.ResponseWriter, status int, id rpc.ID, code int64, text string) {
+	writeJSON(w, status, rpc.Failed(id, &jsonrpc.Error{Code: code, Message: text}))
+}
+
+func writeJSON(w http.ResponseWriter, status int, line []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(line)))
+	w.WriteHeader(status)
+	_, _ = w.Write(line) // a client that has gone needs no answer
+}
+
+// versionOf returns the version of the protocol that a message says it is of, "" if it says none.
+func versionOf(req *http.Request, m *rpc.Message) string {
+	var params struct {
+		Meta struct {
+			Version string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	}
+	if m.Params != nil && json.Unmarshal(m.Params, &params) == nil && params.Meta.Version != "" {
+		return params.Meta.Version
+	}
+	return req.Header.Get(versionHeader)
+}
+
+// older versions, of which a client of modern that finds no server for it may take one.
+var olderVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26"}
+
+// modern is the first version without sessions.
+const modern = "2026-07-28"
+
+func isOlder(version string) bool { return slices.Contains(olderVersions, version) }

@@ -1,0 +1,254 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// Servers on the SDK keep one subscription for each session, the last one, and forget it when any of them
+// ends. So clients that share a server do not subscribe there themselves: the session does, once for all
+// lists, and once for each resource, and gives what comes to those who want it. It never ends a
+// subscription, as long as it lasts itself.
+
+// wants are what a client subscribes to.
+type wants struct {
+	Tools     bool     `json:"toolsListChanged,omitempty"`
+	Prompts   bool     `json:"promptsListChanged,omitempty"`
+	Resources bool     `json:"resourcesListChanged,omitempty"`
+	URIs      []string `json:"resourceSubscriptions,omitempty"`
+}
+
+// of reports whether a notification is wanted, by its method and its URI.
+func (w *wants) of(method, uri string) bool {
+	switch method {
+	case "notifications/tools/list_changed":
+		return w.Tools
+	case "notifications/prompts/list_changed":
+		return w.Prompts
+	case "notifications/resources/list_changed":
+		return w.Resources
+	case "notifications/resources/updated":
+		return slices.Contains(w.URIs, uri)
+	}
+	return false
+}
+
+// within returns what of the wants is allowed.
+func (w *wants) within(allowed *wants) wants {
+	both := wants{w.Tools && allowed.Tools, w.Prompts && allowed.Prompts, w.Resources && allowed.Resources, nil}
+	for _, uri := range w.URIs {
+		if slices.Contains(allowed.URIs, uri) {
+			both.URIs = append(both.URIs, uri)
+		}
+	}
+	return both
+}
+
+// A subscription is one that the session has with the server.
+type subscription struct {
+	wants   wants
+	allowed wants         // once it is settled
+	failed  *rpc.Message  // the answer, if there is one: it has not begun, or it has ended
+	settled chan struct{} // closed when the server has acknowledged or refused it
+}
+
+// concerns reports whether a client needs the subscription.
+func (s *subscription) concerns(want *wants) bool {
+	return s.wants.Tools || slices.ContainsFunc(want.URIs, func(uri string) bool { return slices.Contains(s.wants.URIs, uri) })
+}
+
+// The bounds of what clients may subscribe to: the server keeps all of it.
+const (
+	maxListeners     = 10_000
+	maxSubscriptions = 100
+	maxURIs          = 10_000
+)
+
+var errManySubscriptions = errors.New("there are as many subscriptions as may be")
+
+// listeners are the clients that have subscribed, and the subscriptions of the session. The mutex of the
+// session guards them.
+type listeners struct {
+	clients map[*stream]*wants
+	own     map[string]*subscription // by the keys of their IDs
+}
+
+// subscribed serves a client's subscription until one of both ends.
+func (f *Front) subscribed(s *session, p *post) {
+	var params struct {
+		Notifications wants `json:"notifications"`
+	}
+	if p.m.Params == nil || json.Unmarshal(p.m.Params, &params) != nil {
+		fail(p.w, http.StatusBadRequest, p.m.ID, jsonrpc.CodeInvalidParams, `Invalid message: "notifications" is not what subscriptions/listen takes.`)
+		return
+	}
+	st := newStream(p.m.ID)
+	defer st.part()
+	allowed, err := s.subscribe(p.req.Context(), st, &params.Notifications)
+	defer s.unsubscribe(st)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		line := rpc.Edited(refused.answer.Line, p.m.ID, "id")
+		writeJSON(p.w, statusOf(line), line)
+		return
+	case err != nil:
+		f.unavailable(p, err)
+		return
+	}
+	st.serve(p.w, p.req, false, acknowledged(st.id, allowed))
+}
+
+// acknowledged returns the line that says what a client has subscribed to.
+func acknowledged(id rpc.ID, w wants) []byte {
+	params, _ := json.Marshal(map[string]any{"_meta": map[string]json.RawMessage{subscriptionKey: json.RawMessage(id)}, "notifications": w}) //nolint:errchkjson // an ID is JSON
+	return rpc.Request(nil, "notifications/subscriptions/acknowledged", params)
+}
+
+// refusedError is that of a subscription that the server has refused.
+type refusedError struct{ answer *rpc.Message }
+
+func (e *refusedError) Error() string { return "the server refuses the subscription" }
+
+// subscribe subscribes to what a client wants and nobody before it wanted, and returns what the server allows.
+func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allowed wants, err error) {
+	s.mu.Lock()
+	had := wants{}
+	for _, one := range s.listeners.own {
+		had.Tools = true // the first has all lists
+		had.URIs = append(had.URIs, one.wants.URIs...)
+	}
+	missing := wants{URIs: slices.DeleteFunc(slices.Clone(want.URIs), func(uri string) bool { return slices.Contains(had.URIs, uri) })}
+	if !had.Tools {
+		missing.Tools, missing.Prompts, missing.Resources = true, true, true
+	}
+	switch {
+	case s.ended:
+		err = errClosed
+	case len(s.listeners.clients) >= maxListeners, len(had.URIs)+len(missing.URIs) > maxURIs:
+		err = errManySubscriptions
+	case !had.Tools || len(missing.URIs) > 0:
+		if len(s.listeners.own) >= maxSubscriptions {
+			err = errManySubscriptions
+			break
+		}
+		s.next++
+		id := rpc.TextID(fmt.Sprintf("listen-%d", s.next))
+		s.listeners.own[id.Key()] = &subscription{wants: missing, settled: make(chan struct{})}
+		go s.listenTo(id, missing)
+	}
+	if err == nil {
+		s.listeners.clients[st] = want
+	}
+	all := slices.Collect(maps.Values(s.listeners.own))
+	s.mu.Unlock()
+	if err != nil {
+		return wants{}, err
+	}
+	return s.settle(ctx, all, want)
+}
+
+// listenTo sends a subscription of the session.
+func (s *session) listenTo(id rpc.ID, w wants) {
+	params, _ := json.Marshal(map[string]any{"_meta": json.RawMessage(ownMeta), "notifications": w}) //nolint:errchkjson // texts
+	if m, refused := rpc.Parse(rpc.Request(id, "subscriptions/listen", params)); refused == nil {
+		s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
+	}
+}
+
+// settle waits until the server has said what it allows.
+func (s *session) settle(ctx context.Context, all []*subscription, want *wants) (wants, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("the server does not answer"))
+	defer cancel()
+	var allowed wants
+	for _, one := range all {
+		select {
+		case <-one.settled:
+		case <-ctx.Done():
+			return wants{}, context.Cause(ctx)
+		}
+		s.mu.Lock()
+		failed := one.failed
+		allowed.Tools = allowed.Tools || one.allowed.Tools
+		allowed.Prompts = allowed.Prompts || one.allowed.Prompts
+		allowed.Resources = allowed.Resources || one.allowed.Resources
+		allowed.URIs = append(allowed.URIs, one.allowed.URIs...)
+		s.mu.Unlock()
+		if failed != nil && one.concerns(want) {
+			return wants{}, &refusedError{failed}
+		}
+	}
+	return want.within(&allowed), nil
+}
+
+func (s *session) unsubscribe(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners.clients, st)
+	s.used = time.Now()
+}
+
+// listened takes a message that is about a subscription, and reports whether it is. The caller holds the lock.
+func (s *session) listened(m *rpc.Message) bool {
+	if m.Method == "" {
+		own := s.listeners.own[m.ID.Key()]
+		if own == nil {
+			return false
+		}
+		// It has ended. Whoever subscribes next begins a new one.
+		delete(s.listeners.own, m.ID.Key())
+		if own.failed == nil {
+			own.failed = m
+			select {
+			case <-own.settled:
+			default:
+				close(own.settled)
+			}
+		}
+		for st, want := range s.listeners.clients {
+			if own.concerns(want) {
+				st.put(rpc.Edited(rpc.Edited(m.Line, st.id, "id"), st.id, "result", "_meta", subscriptionKey), true)
+			}
+		}
+		return true
+	}
+	var params struct {
+		Meta struct {
+			Subscription rpc.ID `json:"io.modelcontextprotocol/subscriptionId"`
+		} `json:"_meta"`
+		Notifications wants  `json:"notifications"`
+		URI           string `json:"uri"`
+	}
+	_ = json.Unmarshal(m.Params, &params) // what is read of them counts
+	if m.Method == "notifications/subscriptions/acknowledged" {
+		if own := s.listeners.own[params.Meta.Subscription.Key()]; own != nil {
+			own.allowed = params.Notifications
+			select {
+			case <-own.settled: // by a server that was started again
+			default:
+				close(own.settled)
+			}
+		}
+		return true
+	}
+	if params.Meta.Subscription == nil {
+		return false
+	}
+	for st, want := range s.listeners.clients {
+		if want.of(m.Method, params.URI) {
+			st.put(rpc.Edited(m.Line, st.id, "params", "_meta", subscriptionKey), false)
+		}
+	}
+	return true
+}

@@ -1,0 +1,250 @@
+package front
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// Since 2026-07-28 there are no sessions: all clients share one server, which knows their requests by other
+// IDs than they do, and other tokens of progress.
+
+// shared is the server of clients since 2026-07-28.
+type shared struct {
+	mu        sync.Mutex
+	session   *session
+	supported []string // the versions of the server, once it was asked
+}
+
+// modern serves a message of a client that has no session.
+func (f *Front) modern(p *post, version string) {
+	m := p.m
+	if why := mismatch(p.req.Header, m, version); why != "" {
+		fail(p.w, http.StatusBadRequest, m.ID, mcp.CodeHeaderMismatch, "Invalid message: "+why+".")
+		return
+	}
+	if !m.IsRequest() { // of another client it might speak
+		p.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	s, err := f.server(p.req.Context())
+	if err != nil {
+		f.unavailable(p, err)
+		return
+	}
+	if supported := f.versions(); !slices.Contains(supported, version) {
+		data, _ := json.Marshal(map[string]any{"supported": supported, "requested": version}) //nolint:errchkjson // texts
+		writeJSON(p.w, http.StatusBadRequest, rpc.Failed(m.ID, &jsonrpc.Error{
+			Code: mcp.CodeUnsupportedProtocolVersion, Message: fmt.Sprintf("protocol version %q is not supported by this server", clip(version)), Data: data,
+		}))
+		return
+	}
+	if m.Method == "subscriptions/listen" {
+		f.subscribed(s, p)
+		return
+	}
+	st := newStream(m.ID)
+	st.token, st.logs = tokenOf(m), wantsLogs(m)
+	id := s.ownID()
+	line := rpc.Edited(m.Line, id, "id")
+	if st.token != nil {
+		line = rpc.Edited(line, id, "params", "_meta", "progressToken")
+	}
+	own, refused := rpc.Parse(line)
+	if refused != nil { // cannot be: it was parsed with another ID
+		refuse(p.w, http.StatusBadRequest, refused)
+		return
+	}
+	s.open(id.Key(), st)
+	defer s.close(id.Key(), st)
+	s.proxy.Receive(own, p.extra)
+	st.serve(p.w, p.req, p.json, nil)
+}
+
+func clip(text string) string { return text[:min(len(text), 40)] }
+
+func (s *session) ownID() rpc.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	return rpc.TextID("http-" + strconv.Itoa(s.next))
+}
+
+// mismatch says what the headers of a request say otherwise than its message, "" if nothing.
+// https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
+func mismatch(header http.Header, m *rpc.Message, version string) string {
+	switch {
+	case header.Get(versionHeader) != version:
+		return "the header Mcp-Protocol-Version is not the version in _meta"
+	case m.IsRequest() && header.Get("Mcp-Method") != m.Method:
+		return "the header Mcp-Method is not the method of the message"
+	}
+	member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
+	if member == "" {
+		return ""
+	}
+	var params map[string]json.RawMessage
+	var name string
+	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params[member], &name) != nil || plainHeader(header.Get("Mcp-Name")) != name {
+		return "the header Mcp-Name is not the " + strconv.Quote(member) + " of the message"
+	}
+	return ""
+}
+
+// plainHeader reads the value of a header that may not have been able to hold it.
+func plainHeader(value string) string {
+	if inner, ok := strings.CutPrefix(value, "=?base64?"); ok {
+		if text, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?=")); err == nil {
+			return string(text)
+		}
+	}
+	return value
+}
+
+// statusOf returns the status of an answer, by the error in it.
+func statusOf(line []byte) int {
+	var m struct {
+		Error *struct {
+			Code int64 `json:"code"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(line, &m) != nil || m.Error == nil {
+		return http.StatusOK
+	}
+	switch m.Error.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
+		return http.StatusBadRequest
+	default:
+		return http.StatusOK
+	}
+}
+
+// startLimit bounds how long the server may take until it says which versions it speaks.
+const startLimit = 60 * time.Second
+
+func (f *Front) versions() []string {
+	f.shared.mu.Lock()
+	defer f.shared.mu.Unlock()
+	return f.shared.supported
+}
+
+// server returns the session that clients since 2026-07-28 share. It is nil if the server does not speak that
+// version: then versions returns older ones.
+func (f *Front) server(ctx context.Context) (*session, error) {
+	f.shared.mu.Lock()
+	defer f.shared.mu.Unlock()
+	if s := f.shared.session; s != nil && f.lives(s) || f.shared.supported != nil && !slices.ContainsFunc(f.shared.supported, isModern) {
+		return s, nil
+	}
+	s, err := f.begin(true)
+	if err != nil {
+		return nil, err
+	}
+	supported, err := s.discover(ctx)
+	switch {
+	case err != nil:
+		f.leave(s)
+		return nil, err
+	case !slices.ContainsFunc(supported, isModern):
+		f.Logger.Info("the server does not speak "+modern+": such clients are asked to speak an older version", slog.Any("supported", supported))
+		f.leave(s)
+		s = nil
+	}
+	f.shared.session, f.shared.supported = s, supported
+	return s, nil
+}
+
+func isModern(version string) bool { return version >= modern }
+
+// discover asks the server which versions it speaks. A server that does not know the question speaks older ones.
+func (s *session) discover(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit) // others wait for the same
+	defer cancel()
+	id := s.ownID()
+	m, refused := rpc.Parse(rpc.Request(id, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`)))
+	if refused != nil {
+		return nil, fmt.Errorf("%s", refused.Reason) // cannot be
+	}
+	st := newStream(id)
+	s.open(id.Key(), st)
+	defer s.close(id.Key(), st)
+	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
+	lines, _, err := st.next(ctx, nil)
+	if err != nil || len(lines) == 0 {
+		return olderVersions, nil //nolint:nilerr // a server that never answers what it does not know
+	}
+	var answer struct {
+		Result struct {
+			Supported []string `json:"supportedVersions"`
+		} `json:"result"`
+		Error *struct {
+			Code int64 `json:"code"`
+			Data struct {
+				Supported []string `json:"supported"`
+			} `json:"data"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(lines[len(lines)-1], &answer) // what is read of it counts
+	switch e := answer.Error; {
+	case e == nil && len(answer.Result.Supported) > 0:
+		return answer.Result.Supported, nil
+	case e == nil:
+		return olderVersions, nil
+	case e.Code > 0: // no answer of the server's
+		return nil, fmt.Errorf("the server does not run")
+	case slices.ContainsFunc(e.Data.Supported, isOlder):
+		return e.Data.Supported, nil
+	default:
+		return olderVersions, nil
+	}
+}
+
+// ownMeta is the _meta of the requests that are no client's.
+const ownMeta = `{"io.modelcontextprotocol/protocolVersion":"` + modern + `","io.modelcontextprotocol/clientInfo":{"name":"mcpchain","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
+
+// passed gives a request or a notification of the server to the client that it is for. What might be for
+// somebody else is dropped. The caller holds the lock.
+func (s *session) passed(m *rpc.Message) {
+	if m.ID != nil { // there are no requests of servers any more
+		refused, _ := rpc.ParseServer(rpc.Failed(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client takes no requests"}))
+		go s.proxy.Receive(refused, nil)
+		return
+	}
+	st := s.streams[progressOf(m).Key()] // the token is the ID
+	switch {
+	case s.listened(m):
+	case st != nil && st.token != nil:
+		st.put(rpc.Edited(m.Line, st.token, "params", "progressToken"), false)
+	case len(s.newest) == 1 && s.newest[0].logs && m.Method == "notifications/message": // nobody else's
+		s.newest[0].put(m.Line, false)
+	default:
+		s.logger.Debug("a notification of the server does not say for whom it is, and was dropped", slog.String("method", clip(m.Method)))
+	}
+}
+
+// wantsLogs reports whether a request wants the records that the server logs meanwhile.
+func wantsLogs(m *rpc.Message) bool {
+	var params struct {
+		Meta struct {
+			Level string `json:"io.modelcontextprotocol/logLevel"`
+		} `json:"_meta"`
+	}
+	return m.Params != nil && json.Unmarshal(m.Params, &params) == nil && params.Meta.Level != ""
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/exec"
+	"time"
+
+	"github.com/mcpchain/mcpchain/transport"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/front"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
+)
+
+// lastAnswers bounds how long connections, and then servers, may take to end when all calls have ended.
+const lastAnswers = 5 * time.Second
+
+// serve serves HTTP until ctx ends. Then it takes no more calls, and returns when those that run have been
+// answered, or have had their time.
+func serve(ctx context.Context, c *config.Config, opts proxy.Options, parts config.Parts) int {
+	log := parts.Logger
+	fail := func(what string, err error, status int) int {
+		log.Error(what, slog.String("error", parts.Hide(err.Error())))
+		return status
+	}
+	if len(opts.Command) > 0 { // before the first client finds out
+		if _, err := exec.LookPath(opts.Command[0]); err != nil {
+			return fail("the server cannot be started", err, 127)
+		}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP)
+	if err != nil {
+		return fail("the address cannot be served", err, exitFailed)
+	}
+	f := front.New(front.Options{Proxy: opts, Logger: log, Sessions: c.Sessions, Idle: time.Duration(c.Idle)})
+	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: transport.Bounds{BodyBytes: int64(c.MaxRequest)}})
+	web := &http.Server{Handler: c.Mux(endpoint, parts.Drain), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	log.Info("serving", slog.String("url", "http://"+listener.Addr().String()+c.Path))
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		log.Warn("who reaches this address can use the server: put a proxy in front that says who may")
+	}
+	status := exitOK
+	select {
+	case err = <-served:
+		status = fail("the address is not served any more", err, exitFailed)
+	case <-ctx.Done():
+	}
+	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(c.Lag)+time.Duration(c.Drain))
+	defer cancel()
+	if err := parts.Drain.Shutdown(calls); err != nil {
+		status = fail("calls did not end", err, exitFailed)
+	}
+	last, done := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+	defer done()
+	if err := web.Shutdown(last); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		status = fail("connections did not end", err, exitFailed)
+		_ = web.Close()
+	}
+	f.Close(last)
+	return status
+}

@@ -1,0 +1,369 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+var served = regexp.MustCompile(`msg=serving url=(\S+)`)
+
+// overHTTP starts mcpchain on an address of its own.
+func overHTTP(t *testing.T, args ...string) (url string, cmd *exec.Cmd, log *stderr) {
+	t.Helper()
+	cmd, log = program(t, append([]string{"run", "-http", "127.0.0.1:0"}, args...)...)
+	return started(t, cmd, log), cmd, log
+}
+
+func started(t *testing.T, cmd *exec.Cmd, log *stderr) (url string) {
+	t.Helper()
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	require.Eventually(t, func() bool {
+		found := served.FindStringSubmatch(log.String())
+		if found != nil {
+			url = found[1]
+		}
+		return found != nil
+	}, 20*time.Second, 5*time.Millisecond)
+	return url
+}
+
+func connected(t *testing.T, url, version string, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, opts)
+	s, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func pid(t *testing.T, s *mcp.ClientSession) int {
+	t.Helper()
+	var is struct{ PID int }
+	require.NoError(t, json.Unmarshal([]byte(text(t, called(t, s, "pid", nil))), &is))
+	return is.PID
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// A client of either era sees the same server over HTTP as over stdio.
+func TestTheSameServerOverHTTP(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			cmd, _ := program(t)
+			url, _, log := overHTTP(t)
+			s := connected(t, url, version, clientOptions)
+			require.Equal(t, seenBy(t, session(t, version, cmd)), seenBy(t, s))
+
+			res := called(t, s, "divide", numbers{1, 0})
+			require.Contains(t, text(t, res), "Service unavailable: the server ended (exit status 2) while it ran this call, and is started again")
+			require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
+			require.Contains(t, text(t, called(t, s, "divide", map[string]any{"a": "six"})), "Argument 'a' expected an integer, but received 'six'.")
+			require.Contains(t, text(t, called(t, s, "fail", nil)), "the service refused [redacted] for")
+			require.NotContains(t, log.String(), token)
+			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "dvide"})
+			require.ErrorContains(t, err, "Did you mean 'divide'?")
+		})
+	}
+}
+
+// What a server says by itself reaches the client that it is for: progress by its token, changes of lists.
+func TestWhatAServerSaysOverHTTP(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			url, _, _ := overHTTP(t)
+			const clients = 5
+			var wait sync.WaitGroup
+			for n := range clients {
+				progress, changed := make(chan any, 100), make(chan struct{}, 1)
+				s := connected(t, url, version, &mcp.ClientOptions{
+					ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.ProgressToken },
+					ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+						select {
+						case changed <- struct{}{}:
+						default:
+						}
+					},
+				})
+				wait.Go(func() { // all use the same IDs, and half of them the same tokens
+					for range 10 {
+						token := fmt.Sprint("token-", n/2)
+						_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "progress", Meta: mcp.Meta{"progressToken": token}})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						select {
+						case got := <-progress:
+							if got != token {
+								t.Errorf("%v is not %v", got, token)
+							}
+						case <-time.After(10 * time.Second):
+							t.Error("there is no progress")
+							return
+						}
+					}
+					if len(progress) > 0 {
+						t.Error("progress of others")
+					}
+					if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "grow"}); err != nil {
+						t.Error(err)
+					}
+					select {
+					case <-changed:
+					case <-time.After(10 * time.Second):
+						t.Error("nobody says that the list has changed")
+					}
+				})
+			}
+			wait.Wait()
+		})
+	}
+}
+
+// A session has a server of its own, which ends with it. Clients without sessions share one.
+func TestSessionsOverHTTP(t *testing.T) {
+	url, _, log := overHTTP(t, "-sessions", "3", "-idle", "1s")
+	older, other := connected(t, url, "2025-11-25", nil), connected(t, url, "2025-11-25", nil)
+	require.NotEqual(t, pid(t, older), pid(t, other))
+	newer, another := connected(t, url, "2026-07-28", nil), connected(t, url, "2026-07-28", nil)
+	require.Equal(t, pid(t, newer), pid(t, another))
+
+	res, body := posted(t, url, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+	require.Contains(t, body, "there are as many sessions as may be")
+
+	was := pid(t, older)
+	require.NoError(t, older.Close())
+	require.Eventually(t, func() bool { return !alive(was) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "a session that nobody uses ends") }, 20*time.Second, 10*time.Millisecond)
+	require.NotZero(t, pid(t, newer), "another one is started")
+}
+
+// A client of a version that the server does not speak takes one that it does.
+func TestAnOlderServerOverHTTP(t *testing.T) {
+	cmd, log := program(t, "run", "-http", "127.0.0.1:0", "-path", "/there")
+	cmd.Env = append(cmd.Env, "MCPCHAIN_TEST_OLDER=1")
+	url := started(t, cmd, log)
+	require.True(t, strings.HasSuffix(url, "/there"))
+	for range 2 {
+		s := connected(t, url, "2026-07-28", nil)
+		require.Equal(t, "2025-11-25", s.InitializeResult().ProtocolVersion)
+		require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "the server does not speak 2026-07-28"))
+}
+
+func posted(t *testing.T, url string, header map[string]string, body string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range header {
+		if req.Header.Set(name, value); name == "Host" {
+			req.Host = value
+		}
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res, string(got)
+}
+
+func TestRefusedOverHTTP(t *testing.T) {
+	url, _, _ := overHTTP(t, "-max-request", "100000")
+	about := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	newer := map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "pid"}
+	with := func(name, value string) map[string]string {
+		all := map[string]string{}
+		for k, v := range newer {
+			all[k] = v
+		}
+		all[name] = value
+		return all
+	}
+	call := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"pid",` + about + `}}`
+	for _, c := range []struct {
+		name   string
+		header map[string]string
+		body   string
+		status int
+		want   string
+	}{
+		{"fine", newer, call, 200, `"id":7`},
+		{"a pretty body", newer, strings.ReplaceAll(call, ",", ",\r\n\t"), 200, `"id":7`},
+		{"a name in base64", with("Mcp-Name", "=?base64?cGlk?="), call, 200, `"id":7`},
+		{"no JSON", nil, `{"jsonrpc"`, 400, "-32700"},
+		{"nothing", nil, "", 400, "-32700"},
+		{"a batch", nil, "[" + call + "]", 400, "batches are not supported"},
+		{"no method", nil, `{"jsonrpc":"2.0","id":1}`, 400, "-32600"},
+		{"no session", nil, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 400, "begins with initialize"},
+		{"another session", map[string]string{"Mcp-Session-Id": "guessed"}, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 404, "Session not found"},
+		{"another version", with("Mcp-Protocol-Version", "2025-11-25"), call, 400, "-32020"},
+		{"another method", with("Mcp-Method", "tools/list"), call, 400, "-32020"},
+		{"another name", with("Mcp-Name", "fail"), call, 400, "-32020"},
+		{"a version that nobody knows", with("Mcp-Protocol-Version", "2030-01-01"), strings.Replace(call, "2026-07-28", "2030-01-01", 1), 400, `"supported":["2026-07-28"`},
+		{"a method that nobody knows", with("Mcp-Method", "x/y"), strings.Replace(call, "tools/call", "x/y", 1), 404, "-32601"},
+		{"too long", newer, call + strings.Repeat(" ", 200_000), 413, "-32600"},
+		{"no JSON by its type", map[string]string{"Content-Type": "text/plain"}, call, 415, ""},
+		{"nothing is accepted", map[string]string{"Accept": "text/html"}, call, 406, ""},
+		{"the page of a stranger", map[string]string{"Origin": "https://stranger.example"}, call, 403, "Forbidden"},
+		{"a name that leads here", map[string]string{"Host": "stranger.example"}, call, 403, "Forbidden"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res, body := posted(t, url, c.header, c.body)
+			require.Equal(t, c.status, res.StatusCode, body)
+			require.Contains(t, body, c.want)
+		})
+	}
+	for method, status := range map[string]int{http.MethodGet: 404, http.MethodDelete: 404, http.MethodPut: 405} {
+		req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+		require.NoError(t, err)
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, status, res.StatusCode, method)
+	}
+}
+
+// A stranger reads nothing of what the server writes for who runs it.
+func TestAServerThatCannotWorkOverHTTP(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "run", "-http", "127.0.0.1:0", "--", "sh", "-c", "echo cannot open /srv/private/key.pem >&2; exit 3")
+	log := &stderr{}
+	cmd.Env, cmd.Stderr = append(cmd.Environ(), "MCPCHAIN_TEST=1"), log
+	url := started(t, cmd, log)
+	for _, header := range []map[string]string{nil, {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}} {
+		method := "initialize"
+		if header != nil {
+			method = header["Mcp-Method"]
+		}
+		res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+		require.Contains(t, body, "Service unavailable", res.Status)
+		require.NotContains(t, body, "/srv")
+	}
+	require.Contains(t, log.String(), "/srv/private/key.pem")
+	out, errs, status := executed(t, "run", "-http", "127.0.0.1:0", "--", "there-is-no-such-program")
+	require.Equal(t, 127, status, out+errs)
+}
+
+// A signal ends the program when its calls have been answered, and leaves no server.
+func TestDrainedOverHTTP(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			url, cmd, log := overHTTP(t, "-drain", "10s")
+			s := connected(t, url, version, nil)
+			of := pid(t, s)
+			const calls = 20
+			answers := make(chan error, calls)
+			for range calls {
+				go func() {
+					res, err := s.CallTool(context.WithoutCancel(t.Context()), &mcp.CallToolParams{Name: "work", Arguments: numbers{1, 2}})
+					if err == nil && res.IsError {
+						err = fmt.Errorf("%v", res.Content[0])
+					}
+					answers <- err
+				}()
+			}
+			require.NoError(t, <-answers)
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			for range calls - 1 {
+				if err := <-answers; err != nil { // it came too late, and is told where to go
+					require.Regexp(t, "this server is being replaced|connection refused|EOF|reset", err.Error())
+				}
+			}
+			_ = s.Close()
+			require.NoError(t, cmd.Wait(), log)
+			require.Eventually(t, func() bool { return !alive(of) }, 5*time.Second, 10*time.Millisecond)
+		})
+	}
+}
+
+// A call that takes longer than it may is told of the end.
+func TestDrainedInTheMiddleOfACall(t *testing.T) {
+	url, cmd, log := overHTTP(t, "-drain", "200ms")
+	s := connected(t, url, "2026-07-28", nil)
+	answer := make(chan string, 1)
+	go func() {
+		res, err := s.CallTool(context.WithoutCancel(t.Context()), &mcp.CallToolParams{Name: "wait"})
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		answer <- text(t, res)
+	}()
+	require.Eventually(t, func() bool { return pid(t, s) > 0 }, 5*time.Second, 10*time.Millisecond)
+	time.Sleep(100 * time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Contains(t, <-answer, "Service unavailable: this server", log)
+	_ = s.Close()
+	_ = cmd.Wait()
+}
+
+// A client of 2026-07-28 that closes its stream has cancelled the call; one of 2025-11-25 has not.
+func TestAClientThatGoes(t *testing.T) {
+	url, _, log := overHTTP(t)
+	s := connected(t, url, "2026-07-28", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "wait"})
+	require.Error(t, err)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "outcome=cancelled") }, 10*time.Second, 10*time.Millisecond)
+
+	older := connected(t, url, "2025-11-25", nil)
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = older.CallTool(ctx, &mcp.CallToolParams{Name: "wait"}) // which sends a notification
+	require.Error(t, err)
+	require.Eventually(t, func() bool { return strings.Count(log.String(), "outcome=cancelled") == 2 }, 10*time.Second, 10*time.Millisecond)
+	require.NotZero(t, pid(t, older))
+}
+
+// Health is asked beside the endpoint.
+func TestHealthOverHTTP(t *testing.T) {
+	url, _, _ := overHTTP(t)
+	for _, path := range []string{"/livez", "/readyz"} {
+		res, err := http.Get(strings.TrimSuffix(url, "/mcp") + path)
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, http.StatusOK, res.StatusCode)
+		require.Equal(t, "ok", strings.TrimSpace(string(body)))
+	}
+}
+
+// Answers keep their bytes, also those that are larger than any buffer.
+func TestLargeAnswersOverHTTP(t *testing.T) {
+	url, _, _ := overHTTP(t)
+	long := strings.Repeat("<é&> ", 300_000)
+	_, body := posted(t, url, map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "completion/complete"},
+		`{"jsonrpc":"2.0","id":"an id","method":"completion/complete","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},"ref":{"type":"ref/prompt","name":"summary"},"argument":{"name":"a","value":`+strconv.Quote(long)+`}}}`)
+	var answer struct {
+		ID     string
+		Result mcp.CompleteResult
+	}
+	require.NoError(t, json.NewDecoder(bytes.NewReader([]byte(body))).Decode(&answer), "%.300s", body)
+	require.Equal(t, "an id", answer.ID)
+	require.Equal(t, []string{long + "!"}, answer.Result.Completion.Values)
+}
