@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/mask"
@@ -82,7 +83,7 @@ func run(args []string, std streams) int {
 		defer file.Close() //nolint:errcheck // each record is one write
 		logs = file
 	}
-	hide := config.Hider(os.Environ(), c.Command, c.SecretEnv)
+	hide := config.Hider(append(os.Environ(), "redis="+c.Redis), c.Command, c.SecretEnv)
 	logger := newLogger(logs, c, hide)
 	var record *audit.Log
 	if c.Audit != "" {
@@ -97,12 +98,29 @@ func run(args []string, std streams) int {
 		stderr = func(line string) { logger.Info("the server writes", slog.String("line", line)) }
 	}
 	parts := config.Parts{Logger: logger, Hide: hide, Record: record}
+	if c.Redis != "" {
+		shared, end, err := openRedis(c.Redis, logger)
+		if err != nil {
+			return fail(err)
+		}
+		defer end()
+		parts.Shared = shared
+	}
 	if c.HTTP != "" {
 		parts.Drain = &drain.Drain{Lag: time.Duration(c.Lag)}
 	}
+	chain := c.Chain(parts)
+	if c.OTel {
+		tracing, end, err := export(context.Background(), c, logger)
+		if err != nil {
+			return fail(err)
+		}
+		defer end()
+		chain = mcpchain.Chain(tracing, chain)
+	}
 	opts := proxy.Options{
 		Command: c.Command, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
-		Chain: c.Chain(parts), Decode: c.Decodes(), Serial: c.SerialWrites,
+		Chain: chain, Decode: c.Decodes(), Serial: c.SerialWrites,
 		MaxRequest: c.MaxRequest, MaxAnswer: c.MaxAnswer, Hang: time.Duration(c.Hang),
 		Tools:   proxy.Tools{Hide: c.Hide, Reads: c.Reads, ReadOnly: c.ReadOnly},
 		Restart: proxy.Restart{First: 100 * time.Millisecond, Most: 30 * time.Second, Steady: time.Minute},

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
+	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -25,6 +26,13 @@ type Parts struct {
 	Hide   func(string) string // takes the values of secrets out of a text
 	Record *audit.Log          // nil without an audit
 	Drain  *drain.Drain        // nil over stdio, where the client ends the server
+	Shared Store               // nil without Redis
+}
+
+// A Store is what many of these programs share.
+type Store interface {
+	store.Store
+	limit.Taker
 }
 
 // Chain returns the middlewares.
@@ -45,23 +53,34 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		opts.RetryServer = &retry.ServerOptions{}
 	}
 	if c.Deadline > 0 || len(c.ToolDeadlines) > 0 {
-		limits := &deadline.Options{Limit: time.Duration(c.Deadline), Tools: map[string]time.Duration{}}
-		if limits.Limit == 0 {
-			limits.Limit = -1 // only the tools that are named
+		times := &deadline.Options{Limit: time.Duration(c.Deadline), Tools: map[string]time.Duration{}}
+		if times.Limit == 0 {
+			times.Limit = -1 // only the tools that are named
 		}
 		for name, d := range c.ToolDeadlines {
-			limits.Tools[name] = time.Duration(d)
+			times.Tools[name] = time.Duration(d)
 		}
-		opts.Deadline = limits
+		opts.Deadline = times
+	}
+	limits := &limit.Options{}
+	if c.RateEach > 0 || c.RunningEach > 0 {
+		limits.Limits = append(limits.Limits, limit.Limit{Scope: limit.PerOwner, Calls: c.RateEach, Running: c.RunningEach})
 	}
 	if c.Rate > 0 || c.Running > 0 {
-		opts.Limit = &limit.Options{Limits: []limit.Limit{{Scope: limit.ForAll, Calls: c.Rate, Running: c.Running}}}
+		limits.Limits = append(limits.Limits, limit.Limit{Scope: limit.ForAll, Calls: c.Rate, Running: c.Running})
+	}
+	if limits.Limits != nil {
+		opts.Limit = limits
 	}
 	if c.Budget > 0 {
 		opts.Budget = &budget.Options{Size: c.Budget}
 	}
+	keys := &replay.Options{}
 	if c.Keys {
-		opts.Replay = &replay.Options{}
+		opts.Replay = keys
+	}
+	if parts.Shared != nil {
+		keys.Store, limits.Shared, opts.Retry.Store = parts.Shared, parts.Shared, parts.Shared
 	}
 	if parts.Record != nil {
 		opts.Audit = &audit.Options{Log: parts.Record}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -36,6 +37,8 @@ type Config struct {
 	ToolDeadlines  map[string]Duration `json:"tool_deadlines,omitempty"`
 	Rate           int                 `json:"rate"`
 	Running        int                 `json:"running"`
+	RateEach       int                 `json:"rate_each"`
+	RunningEach    int                 `json:"running_each"`
 	SerialWrites   bool                `json:"serial_writes"`
 	Budget         int                 `json:"budget"`
 	RetryReads     bool                `json:"retry_reads"`
@@ -52,6 +55,9 @@ type Config struct {
 	MaxRequest int      `json:"max_request"`
 	MaxAnswer  int      `json:"max_answer"`
 	SecretEnv  []string `json:"secret_env,omitempty"`
+
+	Redis string `json:"redis,omitempty"`
+	OTel  bool   `json:"otel"`
 
 	Log     string `json:"log,omitempty"`
 	LogJSON bool   `json:"log_json"`
@@ -175,7 +181,7 @@ func unknown(what, name string, matches []string) error {
 
 // check refuses what makes no sense.
 func (c *Config) check() error {
-	for name, n := range map[string]int{"rate": c.Rate, "running": c.Running, "budget": c.Budget} {
+	for name, n := range map[string]int{"rate": c.Rate, "running": c.Running, "rate_each": c.RateEach, "running_each": c.RunningEach, "budget": c.Budget} {
 		if n < 0 {
 			return fmt.Errorf("%q is negative; leave it out for no bound", name)
 		}
@@ -187,6 +193,9 @@ func (c *Config) check() error {
 	}
 	if c.Deadline < 0 {
 		return errors.New(`"deadline" is negative; leave it out for none`)
+	}
+	if c.Redis != "" && !strings.HasPrefix(c.Redis, "redis://") && !strings.HasPrefix(c.Redis, "rediss://") {
+		return errors.New(`"redis" is no URL, such as "redis://localhost:6379"`)
 	}
 	if err := c.checkHTTP(); err != nil {
 		return err
@@ -227,12 +236,16 @@ func (c *Config) checkHTTP() error {
 	return nil
 }
 
-// Text returns the configuration as a file.
+// Text returns the configuration as a file, without the password of Redis.
 func (c *Config) Text() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(c)
+	shown := *c
+	if address, err := url.Parse(c.Redis); err == nil && address.User != nil {
+		shown.Redis = address.Redacted()
+	}
+	err := enc.Encode(&shown)
 	return b.Bytes(), err
 }

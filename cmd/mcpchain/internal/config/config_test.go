@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/mask"
 )
 
 func file(t *testing.T, text string) string {
@@ -68,7 +69,7 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 	for _, s := range settings {
 		c := Default()
 		before := *c
-		value := map[string]string{"": "true", "N": "5000", "TIME": "7s", "A,B": "x,y", "DIR": "d", "FILE": "f"}[s.value]
+		value := map[string]string{"": "true", "N": "5000", "TIME": "7s", "A,B": "x,y", "DIR": "d", "FILE": "f", "ADDRESS": "a", "PATH": "p", "WHO": "w", "URL": "u"}[s.value]
 		require.NoError(t, s.set(c, value), s.name)
 		for i := range fields.NumField() {
 			name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
@@ -96,6 +97,15 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"deadline":"-1s"}`:            `"deadline" is negative`,
 		`{"tool_deadlines":{"x":"0s"}}`: `is not positive`,
 		`{"rate":-1}`:                   `"rate" is negative`,
+		`{"rate_each":-1}`:              `"rate_each" is negative`,
+		`{"http":"8080"}`:               `"8080" is no address, such as "127.0.0.1:8080"`,
+		`{"path":"mcp"}`:                `"mcp" is no path of its own`,
+		`{"path":"/livez"}`:             `"/livez" is no path of its own`,
+		`{"reader":"operater"}`:         `there is no reader "operater"; did you mean "operator"?`,
+		`{"sessions":0}`:                `"sessions" is below 1`,
+		`{"idle":"0s"}`:                 `"idle" is not positive`,
+		`{"drain":"-1s"}`:               `"drain" or "lag" is negative`,
+		`{"redis":"localhost:6379"}`:    `"redis" is no URL`,
 		`{"max_answer":5}`:              `"max_answer" is not between`,
 		`{"strict":"yes"}`:              `"strict" may not have a value of the type string`,
 		`{`:                             `unexpected end`,
@@ -113,6 +123,27 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Parse([]string{"-h"})
 	require.ErrorIs(t, err, ErrHelp)
+}
+
+// Who started the server over stdio reads everything, a stranger over HTTP does not, and both can be said.
+func TestReader(t *testing.T) {
+	for args, want := range map[string]mask.Reader{
+		"": mask.Operator, "-http=127.0.0.1:1": mask.Anyone, "-reader=anyone": mask.Anyone,
+		"-http=127.0.0.1:1 -reader=trusted": mask.Trusted, "-http=127.0.0.1:1 -reader=operator": mask.Operator,
+	} {
+		c, err := Parse(append(strings.Fields(args), "--", "server"))
+		require.NoError(t, err)
+		require.Equal(t, want, c.readerOf(), args)
+	}
+}
+
+// The effective configuration may be shown to others.
+func TestTextHasNoPassword(t *testing.T) {
+	c, err := Parse([]string{"-redis", "redis://app:s3cret-word@localhost:6379/1"})
+	require.NoError(t, err)
+	text, err := c.Text()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"redis": "redis://app:xxxxx@localhost:6379/1"`)
 }
 
 func TestRules(t *testing.T) {

@@ -7,6 +7,8 @@ package front
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -19,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -248,12 +251,23 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 		refuse(w, http.StatusBadRequest, refused)
 		return
 	}
-	p := &post{w: w, req: req, m: m, json: asJSON, extra: &mcp.RequestExtra{Header: req.Header}}
+	p := &post{w: w, req: req, m: m, json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
 	if version := versionOf(req, m); version >= modern {
 		f.modern(p, version)
 		return
 	}
 	f.older(p)
+}
+
+// callerOf tells callers apart by their credentials, nil if they have none. Whether those are any good is for
+// others to say: who has made some up has nobody else's.
+func callerOf(header http.Header) *auth.TokenInfo {
+	credentials := header.Get("Authorization")
+	if credentials == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(credentials))
+	return &auth.TokenInfo{UserID: "credentials " + hex.EncodeToString(sum[:16])}
 }
 
 // A post is one message that came over HTTP.
