@@ -18,9 +18,11 @@ import (
 )
 
 // A Config is everything that can be set. The file is JSON with these names, each of which but
-// tool_deadlines and rules is a flag, too, with "-" for "_".
+// tool_deadlines and rules is a flag, too, with "-" for "_"; that of headers is -header.
 type Config struct {
-	Command []string `json:"command,omitempty"`
+	Command []string          `json:"command,omitempty"`
+	To      string            `json:"to,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"` // ${NAME} stands for an environment variable
 
 	Strict         bool                `json:"strict"`
 	Deadline       Duration            `json:"deadline"`
@@ -186,15 +188,16 @@ func (c *Config) check() error {
 			return fmt.Errorf("rules[%d]: %w", i, err)
 		}
 	}
-	return nil
+	return c.checkRemote()
 }
 
-// Text returns the configuration as a file.
+// Text returns the configuration as a file, in which "[redacted]" stands for secrets of the URL and of
+// headers.
 func (c *Config) Text() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(c)
+	err := enc.Encode(c.shown())
 	return b.Bytes(), err
 }
