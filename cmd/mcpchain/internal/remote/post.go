@@ -72,6 +72,9 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	case !whole:
 		return &rpc.TooLongError{Bytes: len(body) + 1}
 	}
+	if !json.Valid(body) {
+		return illegalError(res, "which is no message")
+	}
 	for _, line := range messages(body) {
 		s.received(c, line)
 	}

@@ -8,6 +8,3 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string { return "rpc: the request gets no answer" }
-
-// Unwrap returns what the request fails with.
-func (e *FailedError) Unwrap() error { return e.Err }
