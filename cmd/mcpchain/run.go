@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -19,11 +20,12 @@ import (
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
 )
 
 func runCommand() command {
 	return command{
-		name: "run", usage: "[FLAGS] -- COMMAND ...", short: "start a server and stand in front of it, over stdio or HTTP",
+		name: "run", usage: "[FLAGS] -- COMMAND ...", short: "start a server, or reach one with -to, and stand in front of it",
 		run: run, help: config.Help, flags: config.Flags(),
 	}
 }
@@ -71,8 +73,12 @@ func run(args []string, std streams) int {
 		fmt.Fprintln(std.err, "mcpchain run:", err)
 		return exitUsage
 	}
-	if len(c.Command) == 0 {
+	if len(c.Command) == 0 && c.To == "" {
 		return fail(config.ErrNoCommand)
+	}
+	header, secrets, err := c.Header(os.LookupEnv)
+	if err != nil {
+		return fail(err)
 	}
 	logs := io.Writer(std.err)
 	if c.Log != "" {
@@ -83,11 +89,10 @@ func run(args []string, std streams) int {
 		defer file.Close() //nolint:errcheck // each record is one write
 		logs = file
 	}
-	hide := config.Hider(append(os.Environ(), "redis="+c.Redis), c.Command, c.SecretEnv)
+	hide := config.Hider(append(os.Environ(), "redis="+c.Redis), c.Command, c.SecretEnv, secrets...)
 	logger := newLogger(logs, c, hide)
 	var record *audit.Log
 	if c.Audit != "" {
-		var err error
 		if record, err = audit.Open(c.Audit, nil); err != nil {
 			return fail(err)
 		}
@@ -96,6 +101,10 @@ func run(args []string, std streams) int {
 	stderr := proxy.Lines(std.err)
 	if c.LogJSON && c.Log == "" {
 		stderr = func(line string) { logger.Info("the server writes", slog.String("line", line)) }
+	}
+	start, err := reached(c, header, logger)
+	if err != nil {
+		return fail(err)
 	}
 	parts := config.Parts{Logger: logger, Hide: hide, Record: record}
 	if c.Redis != "" {
@@ -119,7 +128,7 @@ func run(args []string, std streams) int {
 		chain = mcpchain.Chain(tracing, chain)
 	}
 	opts := proxy.Options{
-		Command: c.Command, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
+		Command: c.Command, Start: start, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
 		Chain: chain, Decode: c.Decodes(), Serial: c.SerialWrites,
 		MaxRequest: c.MaxRequest, MaxAnswer: c.MaxAnswer, Hang: time.Duration(c.Hang),
 		Tools:   proxy.Tools{Hide: c.Hide, Reads: c.Reads, ReadOnly: c.ReadOnly},
@@ -134,6 +143,18 @@ func run(args []string, std streams) int {
 		return 128 + sig
 	}
 	return status
+}
+
+// reached returns what begins a session with a server over HTTP, nil for one that is started.
+func reached(c *config.Config, header http.Header, logger *slog.Logger) (func() (proxy.Server, error), error) {
+	if c.To == "" {
+		return nil, nil
+	}
+	client, err := remote.New(remote.Options{URL: c.To, Header: header, MaxAnswer: c.MaxAnswer, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	return func() (proxy.Server, error) { return client.Start(), nil }, nil
 }
 
 // newLogger returns the log of the program, in which no value of a secret stands.

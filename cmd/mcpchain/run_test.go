@@ -42,8 +42,10 @@ type numbers struct {
 	B int `json:"b"`
 }
 
-// testServer is an ordinary server on the SDK.
-func testServer() {
+func testServer() { _ = newTestServer().Run(context.Background(), &mcp.StdioTransport{}) }
+
+// newTestServer returns an ordinary server on the SDK.
+func newTestServer() *mcp.Server {
 	opts := &mcp.ServerOptions{CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 		return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Argument.Value + "!"}}}, nil
 	}, SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error { return nil },
@@ -100,7 +102,7 @@ func testServer() {
 	server.AddResource(&mcp.Resource{Name: "r", URI: "test://r"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://r", Text: "text"}}}, nil
 	})
-	_ = server.Run(context.Background(), &mcp.StdioTransport{})
+	return server
 }
 
 var question = &mcp.ElicitParams{Message: "What is your name?", RequestedSchema: map[string]any{

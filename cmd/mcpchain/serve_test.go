@@ -65,7 +65,7 @@ func pid(t *testing.T, s *mcp.ClientSession) int {
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 // A client of either era sees the same server over HTTP as over stdio.
-func TestTheSameServerOverHTTP(t *testing.T) {
+func TestTheSameServerServedOverHTTP(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			cmd, _ := program(t)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -20,9 +19,11 @@ import (
 )
 
 // A Config is everything that can be set. The file is JSON with these names, each of which but
-// tool_deadlines and rules is a flag, too, with "-" for "_".
+// tool_deadlines and rules is a flag, too, with "-" for "_"; that of headers is -header.
 type Config struct {
-	Command []string `json:"command,omitempty"`
+	Command []string          `json:"command,omitempty"`
+	To      string            `json:"to,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"` // ${NAME} stands for an environment variable
 
 	HTTP     string   `json:"http,omitempty"`
 	Path     string   `json:"path"`
@@ -210,7 +211,7 @@ func (c *Config) check() error {
 			return fmt.Errorf("rules[%d]: %w", i, err)
 		}
 	}
-	return nil
+	return c.checkRemote()
 }
 
 // checkHTTP refuses what makes no sense of what is for HTTP.
@@ -236,16 +237,13 @@ func (c *Config) checkHTTP() error {
 	return nil
 }
 
-// Text returns the configuration as a file, without the password of Redis.
+// Text returns the configuration as a file, in which "[redacted]" stands for secrets of URLs and of
+// headers.
 func (c *Config) Text() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	shown := *c
-	if address, err := url.Parse(c.Redis); err == nil && address.User != nil {
-		shown.Redis = address.Redacted()
-	}
-	err := enc.Encode(&shown)
+	err := enc.Encode(c.shown())
 	return b.Bytes(), err
 }

@@ -61,6 +61,8 @@ func list(name, help string, field func(*Config) *[]string) setting {
 
 // settings are the flags, in the order of help.
 var settings = []setting{
+	text("to", "URL", "the server is reached over HTTP, and not started", func(c *Config) *string { return &c.To }),
+	headers("header", "a header for -to, several times if need be; ${NAME} is an environment variable"),
 	text("http", "ADDRESS", "serve HTTP there, such as 127.0.0.1:8080, instead of stdio", func(c *Config) *string { return &c.HTTP }),
 	text("path", "PATH", "where on that address (/mcp)", func(c *Config) *string { return &c.Path }),
 	text("reader", "WHO", "who reads failures: operator (of stdio), trusted, anyone (of HTTP)", func(c *Config) *string { return &c.Reader }),
@@ -164,5 +166,5 @@ func Help(w io.Writer) {
 	}
 }
 
-// ErrNoCommand says that there is no server to start.
-var ErrNoCommand = errors.New("there is no command of a server; give it behind --")
+// ErrNoCommand says that there is no server.
+var ErrNoCommand = errors.New("there is no server: give its command behind --, or its URL with -to")

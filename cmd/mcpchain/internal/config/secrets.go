@@ -16,8 +16,8 @@ const shortest = 6
 
 // Hider returns a function that replaces the values of secrets in a text, exactly and wherever they
 // stand: of the environment variables whose names say secret, of those in more, and of the arguments
-// of the command behind such a flag. env is that of the server.
-func Hider(env, command, more []string) func(text string) string {
+// of the command behind such a flag. env is that of the server. known are values that are secrets.
+func Hider(env, command, more []string, known ...string) func(text string) string {
 	var values []string
 	add := func(value string) {
 		if len(value) >= shortest && value != "false" && value != "disabled" {
@@ -34,6 +34,9 @@ func Hider(env, command, more []string) func(text string) string {
 				add(password)
 			}
 		}
+	}
+	for _, value := range known {
+		add(value)
 	}
 	for i, arg := range command {
 		name, value, assigned := strings.Cut(arg, "=")

@@ -65,5 +65,14 @@ func notRunningError(wait time.Duration) error {
 	return f.WithRetry(retry)
 }
 
+// An unsentError is the failure of a request that was not sent, because no session can be begun with a
+// server over HTTP. What the beginning failed with says why, and when to call again.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
+// Effect says that the call had none.
+func (e *unsentError) Effect() fault.Effect { return fault.EffectNone }
+
 // errCancelled ends a call that its client has cancelled. It is not answered.
 var errCancelled = errors.New("the client cancelled the call")

@@ -119,7 +119,7 @@ func unknownTool(name string) error {
 // forward sends the line of a call to the server. A subscription of version 2026-07-28, which lasts as
 // long as the session, is made again with a server that is started again.
 func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
-	for {
+	for tries := 0; ; tries++ {
 		if up := p.server(); up == nil {
 			c.placed() // it waits, and the lines behind it need not
 		}
@@ -127,7 +127,11 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
+		began := time.Now()
 		r, err := up.ask(ctx, c.ID, c.Line, c.placed)
+		if time.Since(began) > p.Restart.Steady {
+			tries = 0
+		}
 		switch {
 		case errors.Is(err, errEnded):
 			select {
@@ -141,11 +145,34 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 				up.send(rpc.Cancelled(c.ID, "it took too long"))
 			}
 			return reply{}, err
-		case r.err != nil && c.Method == call.MethodListen && !p.ending():
+		case r.err != nil && c.Method == call.MethodListen && !p.ending() && p.again(ctx, r.err, tries):
 			continue
 		default:
 			return r, r.err
 		}
+	}
+}
+
+// again reports whether a subscription that broke is made again, after a pause. It is not if a server
+// over HTTP has refused it, or could not be reached in the first place.
+func (p *Proxy) again(ctx context.Context, err error, tries int) bool {
+	if p.Start == nil {
+		return true // current waits for the next process
+	}
+	var failed interface {
+		Effect() fault.Effect
+		Refused() bool
+	}
+	if errors.As(err, &failed) && (failed.Refused() || tries == 0 && failed.Effect() != fault.EffectUnknown) {
+		return false
+	}
+	select {
+	case <-time.After(min(p.Restart.First<<min(tries, 20), p.Restart.Most)):
+		return true
+	case <-ctx.Done():
+		return false
+	case <-p.life.Done():
+		return false
 	}
 }
 

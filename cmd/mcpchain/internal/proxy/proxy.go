@@ -26,6 +26,10 @@ type Options struct {
 	Command []string // of the server
 	Env     []string // nil means the environment of this process
 
+	// Start begins a run of a server that is no process of ours, instead of Command. Hang does not
+	// hold for it.
+	Start func() (Server, error)
+
 	In  io.Reader // what the client sends; nil if its messages are given to Receive
 	Out io.Writer // what the client reads, each line in one Write
 
@@ -76,6 +80,7 @@ type Proxy struct {
 	up      *upstream
 	changed chan struct{} // closed when up changes
 	back    time.Time     // when a server that has ended is started again
+	why     error         // why it could not be, nil if it was not tried
 	calls   map[string]*request
 	last    *request             // the last one whose answer came
 	waits   map[string]*upstream // the requests of the server that the client has not answered
@@ -188,7 +193,11 @@ func (p *Proxy) supervise(up *upstream) int {
 				p.Logger.Error("the server ended before it said anything", slog.String("how", up.process.How()))
 				return max(up.process.Status(), 1)
 			}
-			p.Logger.Error("the server ended, and is started again", slog.String("how", up.process.How()), slog.Duration("pause", pause))
+			if p.Start != nil {
+				p.Logger.Warn("the session with the server ended, and is begun anew", slog.String("how", up.process.How()), slog.Duration("pause", pause))
+			} else {
+				p.Logger.Error("the server ended, and is started again", slog.String("how", up.process.How()), slog.Duration("pause", pause))
+			}
 		}
 		if time.Since(began) > p.Restart.Steady {
 			pause = p.Restart.First
@@ -211,6 +220,9 @@ func (p *Proxy) supervise(up *upstream) int {
 		if err := p.session.restore(up); err != nil {
 			p.Logger.Error("the session of the server that was started again cannot be restored", slog.String("error", p.Hide(err.Error())))
 			up.process.Kill()
+			p.mu.Lock()
+			p.why = err
+			p.mu.Unlock()
 			continue
 		}
 		p.publish(up)
@@ -227,7 +239,7 @@ func (p *Proxy) publish(up *upstream) {
 	if up.gone { // it did not even last until now
 		return
 	}
-	p.up = up
+	p.up, p.why = up, nil
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -284,7 +296,7 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 	defer giveUp.Stop()
 	for {
 		p.mu.Lock()
-		up, changed, back := p.up, p.changed, p.back
+		up, changed, back, why := p.up, p.changed, p.back, p.why
 		p.mu.Unlock()
 		wait := time.Until(back)
 		switch {
@@ -292,6 +304,8 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 			return up, nil
 		case p.ending():
 			return nil, notRunningError(0)
+		case wait > soon && p.Start != nil && why != nil:
+			return nil, &unsentError{why}
 		case wait > soon:
 			return nil, notRunningError(wait)
 		}

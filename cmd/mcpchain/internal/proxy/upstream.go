@@ -6,21 +6,19 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// An upstream is one run of the server: its process, and the requests that it has not answered.
+// An upstream is one run of the server, and the requests that it has not answered.
 type upstream struct {
 	proxy   *Proxy
-	process *child.Process
+	process Server
 	queue   chan []byte   // lines for the server; nil closes its input
 	ended   chan struct{} // closed when it has ended and all requests were answered
 
@@ -47,7 +45,7 @@ func now() int64 { return int64(time.Since(epoch)) }
 
 // start starts the server.
 func (p *Proxy) start() (*upstream, error) {
-	process, err := child.Start(child.Command{Args: p.Command, Env: p.Env, Stderr: p.stderr})
+	process, err := p.beginRun()
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +53,9 @@ func (p *Proxy) start() (*upstream, error) {
 		proxy: p, process: process, queue: make(chan []byte, 64),
 		ended: make(chan struct{}), waiting: map[string]chan reply{},
 	}
-	p.Logger.Info("the server runs", slog.Int("pid", process.PID()))
 	go u.write()
 	go u.read()
-	if p.Hang > 0 {
+	if p.Hang > 0 && p.Start == nil { // what was not started here is not ended here
 		go u.watch()
 	}
 	return u, nil
@@ -70,10 +67,10 @@ func (u *upstream) write() {
 		select {
 		case line := <-u.queue:
 			if line == nil {
-				_ = u.process.In.Close()
+				u.process.EndInput()
 				return
 			}
-			if _, err := u.process.In.Write(append(slices.Clip(line), '\n')); err != nil {
+			if err := u.process.Write(line); err != nil {
 				return // it has ended, or closed its input, and read finds out
 			}
 		case <-u.process.Ended():
@@ -113,6 +110,9 @@ func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, sent func())
 	sent()
 	select {
 	case r := <-got:
+		if errors.Is(r.err, errEnded) {
+			return reply{}, errEnded
+		}
 		return r, nil
 	case <-ctx.Done():
 		u.forget(key, got)
@@ -144,9 +144,16 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 
 // read reads what the server writes until it ends, and answers what it has not answered then.
 func (u *upstream) read() {
-	lines := rpc.NewReader(u.process.Out, u.proxy.MaxAnswer)
 	for {
-		line, err := lines.Next()
+		line, err := u.process.Next()
+		var failed *rpc.FailedError
+		if errors.As(err, &failed) {
+			if failed.Again {
+				failed.Err = errEnded
+			}
+			u.deliver(failed.ID, reply{err: failed.Err})
+			continue
+		}
 		var long *rpc.TooLongError
 		if err != nil && !errors.As(err, &long) {
 			u.end(err)
@@ -226,8 +233,7 @@ func (u *upstream) end(err error) {
 		u.process.Kill()
 		<-u.process.Ended()
 	}
-	_ = u.process.Out.Close()
-	_ = u.process.In.Close()
+	u.process.Close()
 	failed := reply{err: u.diedError()}
 	u.mu.Lock()
 	waiting := u.waiting
@@ -253,6 +259,9 @@ func (u *upstream) kill(cause error) {
 func (u *upstream) diedError() error {
 	if cause := u.cause.Load(); cause != nil {
 		return *cause
+	}
+	if s, ok := u.process.(interface{ Lost() error }); ok {
+		return s.Lost()
 	}
 	how, said := u.process.How(), u.proxy.stderr.last()
 	if u.heard.Load() == 0 {

@@ -1,0 +1,318 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// A Session is a session with the server, or, in versions without sessions, all that one client
+// sends to it. It is a proxy.Server.
+type Session struct {
+	client *Client
+	ctx    context.Context //nolint:containedctx // that of the session, not of a call
+	cancel context.CancelFunc
+	events chan event
+	ended  chan struct{}
+	places chan struct{} // of requests that are on their way
+
+	running sync.WaitGroup // those requests
+
+	mu      sync.Mutex
+	id      string           // of the session, "" if the server gave none
+	version string           // on which initialize has agreed, or that the last request has named
+	calls   map[string]*call // by the keys of IDs
+	tools   bindings
+	gone    bool // no request is sent any more
+	how     string
+}
+
+// An event is what Next returns.
+type event struct {
+	line []byte
+	err  error
+}
+
+// A call is a request that is on its way.
+type call struct {
+	*rpc.Message
+
+	key     string
+	version string // of the protocol, "" before that is known
+	cancel  context.CancelCauseFunc
+
+	quiet    bool   // its answer is for this package
+	answer   []byte // of a quiet one
+	answered bool
+	retry    bool // the headers did not fit, and may be tried in another form
+	tries    int
+}
+
+// Next returns the next line that the server has sent.
+func (s *Session) Next() ([]byte, error) {
+	select {
+	case e := <-s.events:
+		return e.line, e.err
+	case <-s.ended:
+		return nil, io.EOF
+	}
+}
+
+// push gives a line, or an error, to who calls Next.
+func (s *Session) push(e event) {
+	select {
+	case s.events <- e:
+	case <-s.ctx.Done():
+	}
+}
+
+// Write sends a line. It waits for a moment until a notification was taken, which keeps the order.
+func (s *Session) Write(line []byte) error {
+	m, refused := rpc.ParseServer(line)
+	if refused != nil {
+		return errors.New("remote: no message: " + refused.Reason)
+	}
+	switch {
+	case m.IsRequest():
+		s.request(m)
+	case m.Method == "notifications/cancelled":
+		s.cancelled(m)
+	case m.Method == "notifications/initialized":
+		s.initialized(m)
+	default:
+		s.note(m, nil)
+	}
+	return nil
+}
+
+// EndInput does nothing: Stop ends the session.
+func (s *Session) EndInput() {}
+
+// Close does nothing: nothing is left of a session that has ended.
+func (s *Session) Close() {}
+
+// Ended is closed when the session has ended.
+func (s *Session) Ended() <-chan struct{} { return s.ended }
+
+// Status is that of a program that has done its work.
+func (s *Session) Status() int { return 0 }
+
+// How says how the session has ended.
+func (s *Session) How() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.how
+}
+
+// Lost is what requests fail with that the session leaves.
+func (s *Session) Lost() error { return lostError("the session with the server ended: "+s.How(), nil) }
+
+// closing bounds the request that ends a session.
+const closing = time.Second
+
+// Stop tells the server that the session ends, and ends it.
+func (s *Session) Stop(grace time.Duration) {
+	s.mu.Lock()
+	id, gone := s.id, s.gone
+	s.gone, s.id = true, ""
+	s.mu.Unlock()
+	if id != "" && !gone {
+		ctx, cancel := context.WithTimeout(s.ctx, max(grace, closing))
+		defer cancel()
+		if req, err := s.newRequest(ctx, http.MethodDelete, nil, s.spoken(nil), id); err == nil {
+			if res, err := s.client.http.Do(req); err == nil {
+				_ = res.Body.Close()
+			}
+		}
+	}
+	s.end()
+}
+
+// Kill ends the session at once, as far as anybody waits for it.
+func (s *Session) Kill() { go s.Stop(0) }
+
+func (s *Session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel()
+	select {
+	case <-s.ended:
+	default:
+		close(s.ended)
+	}
+}
+
+// lastWords is how long requests may take that are on their way when the session is gone.
+const lastWords = time.Second
+
+// lose ends a session that the server has no more.
+func (s *Session) lose(how string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return
+	}
+	s.gone, s.how = true, how
+	go func() {
+		done := make(chan struct{})
+		go func() {
+			s.running.Wait()
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(lastWords):
+		case <-s.ctx.Done():
+		}
+		s.end()
+	}()
+}
+
+// spoken returns the version of the protocol that a message is of, "" before that is known. A nil
+// message is of that of the session.
+func (s *Session) spoken(m *rpc.Message) string {
+	own := ""
+	if m != nil && m.Params != nil {
+		var params struct {
+			Meta struct {
+				Version string `json:"io.modelcontextprotocol/protocolVersion"`
+			} `json:"_meta"`
+		}
+		if json.Unmarshal(m.Params, &params) == nil {
+			own = params.Meta.Version
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case own == "" && m != nil && m.Method == "initialize":
+		return ""
+	case own == "":
+		return s.version
+	case s.version == "":
+		s.version = own
+	}
+	return own
+}
+
+// stateless is the first version without sessions. Versions are dates.
+const stateless = "2026-07-28"
+
+func hasSessions(version string) bool { return version < stateless }
+
+// request sends a request, and returns before its answer comes.
+func (s *Session) request(m *rpc.Message) {
+	c := &call{Message: m, key: m.ID.Key(), version: s.spoken(m)}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	c.cancel = cancel
+	s.mu.Lock()
+	if s.gone {
+		s.mu.Unlock()
+		cancel(nil)
+		go s.push(event{err: &rpc.FailedError{ID: m.ID, Again: true}})
+		return
+	}
+	s.calls[c.key] = c
+	s.running.Add(1)
+	s.mu.Unlock()
+	go func() {
+		defer s.running.Done()
+		defer s.forget(c)
+		select {
+		case s.places <- struct{}{}:
+			defer func() { <-s.places }()
+		case <-ctx.Done():
+			return
+		}
+		if err := s.exchange(ctx, c); err != nil && ctx.Err() == nil {
+			s.push(event{err: failed(c, err)})
+		}
+	}()
+}
+
+// failed is what Next returns for a request that has no answer.
+func failed(c *call, err error) error {
+	var long *rpc.TooLongError
+	switch {
+	case errors.Is(err, errGone):
+		return &rpc.FailedError{ID: c.ID, Again: true}
+	case errors.As(err, &long):
+		long.ID = c.ID
+		return long
+	default:
+		return &rpc.FailedError{ID: c.ID, Err: err}
+	}
+}
+
+func (s *Session) forget(c *call) {
+	c.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[c.key] == c {
+		delete(s.calls, c.key)
+	}
+}
+
+var errCancelled = errors.New("the client cancelled the call")
+
+// cancelled cancels a request. Since version 2026-07-28 the end of its stream says so; before, a
+// notification does, and the end of a stream means nothing.
+func (s *Session) cancelled(m *rpc.Message) {
+	var params struct {
+		ID rpc.ID `json:"requestId"`
+	}
+	if json.Unmarshal(m.Params, &params) != nil {
+		return
+	}
+	s.mu.Lock()
+	c := s.calls[params.ID.Key()]
+	s.mu.Unlock()
+	switch {
+	case c == nil && !hasSessions(s.spoken(nil)):
+	case c == nil:
+		s.note(m, nil)
+	case hasSessions(c.version):
+		s.note(m, func() { c.cancel(errCancelled) })
+	default:
+		c.cancel(errCancelled)
+	}
+}
+
+// moment is how long the lines behind a notification wait until the server has taken it.
+const moment = 200 * time.Millisecond
+
+// note sends a notification, or an answer to the server. then is called when the server has it.
+func (s *Session) note(m *rpc.Message, then func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if then != nil {
+			defer then()
+		}
+		if err := s.deliver(m); err != nil && s.ctx.Err() == nil {
+			s.client.Logger.Warn("the server did not take a notification or an answer to it", slog.String("method", m.Method), slog.String("error", err.Error()))
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(moment):
+	}
+}
+
+// initialized sends the notification that the session begins, and then opens the stream on which the
+// server sends what belongs to no request.
+func (s *Session) initialized(m *rpc.Message) {
+	opened := make(chan struct{})
+	s.note(m, func() { go s.listen(opened) })
+	select {
+	case <-opened: // what the server sends now is not lost
+	case <-time.After(5 * moment): // some open it with their first message only
+	}
+}
