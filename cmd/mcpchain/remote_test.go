@@ -201,7 +201,9 @@ func TestTheOtherDirectionOverHTTP(t *testing.T) {
 				s, log := reach(t, version, w.URL, h.options())
 				require.NoError(t, s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://r"}))
 				soon(t, func() bool { // over stdio the client does not wait for its subscriptions
-					later := func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) { return nil, nil, nil }
+					later := func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+						return nil, nil, nil
+					}
 					mcp.AddTool(server, &mcp.Tool{Name: "later"}, later)
 					_ = server.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://r"})
 					return h.tools.Load() > 0 && h.updated.Load() > 0

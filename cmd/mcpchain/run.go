@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/front"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
 )
@@ -128,15 +129,21 @@ func run(args []string, std streams) int {
 		chain = mcpchain.Chain(tracing, chain)
 	}
 	opts := proxy.Options{
-		Command: c.Command, Start: start, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
+		Command: c.Command, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
 		Chain: chain, Decode: c.Decodes(), Serial: c.SerialWrites,
 		MaxRequest: c.MaxRequest, MaxAnswer: c.MaxAnswer, Hang: time.Duration(c.Hang),
 		Tools:   proxy.Tools{Hide: c.Hide, Reads: c.Reads, ReadOnly: c.ReadOnly},
 		Restart: proxy.Restart{First: 100 * time.Millisecond, Most: 30 * time.Second, Steady: time.Minute},
 	}
+	if start != nil {
+		opts.Start = func() (proxy.Server, error) { return start(nil) }
+	}
 	ctx, ended := untilSignal()
 	if c.HTTP != "" {
-		return serve(ctx, c, opts, parts)
+		if !c.PassAuthorization {
+			start = nil
+		}
+		return serve(ctx, c, front.Options{Proxy: opts, Start: start}, parts)
 	}
 	status = proxy.New(opts).Run(ctx)
 	if sig := ended(); sig != 0 {
@@ -146,7 +153,7 @@ func run(args []string, std streams) int {
 }
 
 // reached returns what begins a session with a server over HTTP, nil for one that is started.
-func reached(c *config.Config, header http.Header, logger *slog.Logger) (func() (proxy.Server, error), error) {
+func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(authorization func() string) (proxy.Server, error), error) {
 	if c.To == "" {
 		return nil, nil
 	}
@@ -154,7 +161,7 @@ func reached(c *config.Config, header http.Header, logger *slog.Logger) (func() 
 	if err != nil {
 		return nil, err
 	}
-	return func() (proxy.Server, error) { return client.Start(), nil }, nil
+	return func(authorization func() string) (proxy.Server, error) { return client.Start(authorization), nil }, nil
 }
 
 // newLogger returns the log of the program, in which no value of a secret stands.

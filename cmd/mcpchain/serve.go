@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/front"
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 )
 
 // lastAnswers bounds how long connections, and then servers, may take to end when all calls have ended.
@@ -21,14 +20,14 @@ const lastAnswers = 5 * time.Second
 
 // serve serves HTTP until ctx ends. Then it takes no more calls, and returns when those that run have been
 // answered, or have had their time.
-func serve(ctx context.Context, c *config.Config, opts proxy.Options, parts config.Parts) int {
+func serve(ctx context.Context, c *config.Config, opts front.Options, parts config.Parts) int {
 	log := parts.Logger
 	fail := func(what string, err error, status int) int {
 		log.Error(what, slog.String("error", parts.Hide(err.Error())))
 		return status
 	}
-	if len(opts.Command) > 0 { // before the first client finds out
-		if _, err := exec.LookPath(opts.Command[0]); err != nil {
+	if len(c.Command) > 0 { // before the first client finds out
+		if _, err := exec.LookPath(c.Command[0]); err != nil {
 			return fail("the server cannot be started", err, 127)
 		}
 	}
@@ -36,7 +35,8 @@ func serve(ctx context.Context, c *config.Config, opts proxy.Options, parts conf
 	if err != nil {
 		return fail("the address cannot be served", err, exitFailed)
 	}
-	f := front.New(front.Options{Proxy: opts, Logger: log, Sessions: c.Sessions, Idle: time.Duration(c.Idle)})
+	opts.Logger, opts.Sessions, opts.Idle = log, c.Sessions, time.Duration(c.Idle)
+	f := front.New(opts)
 	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: transport.Bounds{BodyBytes: int64(c.MaxRequest)}})
 	web := &http.Server{Handler: c.Mux(endpoint, parts.Drain), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
 	served := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
@@ -366,4 +368,76 @@ func TestLargeAnswersOverHTTP(t *testing.T) {
 	require.NoError(t, json.NewDecoder(bytes.NewReader([]byte(body))).Decode(&answer), "%.300s", body)
 	require.Equal(t, "an id", answer.ID)
 	require.Equal(t, []string{long + "!"}, answer.Result.Completion.Values)
+}
+
+// A server that is reached over HTTP gets each client's own token, and no other's; one that it refuses is asked to
+// sign in.
+func TestTokensArePassedOn(t *testing.T) {
+	for _, stateless := range []bool{true, false} {
+		server := mcp.NewServer(&mcp.Implementation{Name: "guarded", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+			return nil, map[string]string{"user": req.Extra.TokenInfo.UserID}, nil
+		})
+		verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+			user, ok := strings.CutPrefix(token, "token-of-")
+			if !ok {
+				return nil, auth.ErrInvalidToken
+			}
+			return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
+		}
+		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+		web := httptest.NewServer(auth.RequireBearerToken(verify, nil)(handler))
+		t.Cleanup(web.Close)
+		cmd := exec.Command(os.Args[0], "run", "-http", "127.0.0.1:0", "-to", web.URL, "-pass-authorization", "-v")
+		log := &stderr{}
+		cmd.Env, cmd.Stderr = append(cmd.Environ(), "MCPCHAIN_TEST=1"), log
+		url := started(t, cmd, log)
+		for _, version := range versions {
+			var wait sync.WaitGroup
+			for _, user := range []string{"ann", "bob"} {
+				wait.Go(func() {
+					client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, nil)
+					s, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer("token-of-" + user)}},
+						&mcp.ClientSessionOptions{ProtocolVersion: version})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer s.Close()
+					for range 5 {
+						res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "whoami"})
+						if err != nil || !strings.Contains(fmt.Sprint(res.StructuredContent), user) {
+							t.Errorf("%s in %s: %v %v", user, version, res, err)
+						}
+					}
+				})
+			}
+			wait.Wait()
+		}
+		for version, method := range map[string]string{"2026-07-28": "tools/list", "": "initialize"} {
+			for _, token := range []string{"Bearer secret-of-nobody", ""} {
+				header := map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": method, "Authorization": token}
+				meta := ""
+				if version != "" {
+					meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`
+				}
+				res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+meta+`"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+				require.Contains(t, body, "Not authenticated", "%s %s %s", res.Status, method, log)
+				if token != "" {
+					require.Equal(t, http.StatusUnauthorized, res.StatusCode, body)
+					require.Contains(t, res.Header.Get("WWW-Authenticate"), `error="invalid_token"`)
+				}
+			}
+		}
+		require.NotContains(t, log.String(), "secret-of-nobody")
+		require.NotContains(t, log.String(), "token-of-")
+	}
+}
+
+type bearer string
+
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(req)
 }

@@ -39,7 +39,7 @@ type Store interface {
 func (c *Config) Chain(parts Parts) mcp.Middleware {
 	opts := &mcpchain.Options{
 		Logger:   parts.Logger,
-		Mask:     &mask.Options{Reader: c.readerOf(), Scrub: parts.Hide},
+		Mask:     &mask.Options{Reader: c.readerOf(), Scrub: parts.Hide, CallersCredentials: c.PassAuthorization},
 		Validate: &validate.Options{AfterFailure: !c.Strict, RawTools: c.Strict, NoDefaults: c.Strict, StrictPrompts: c.Strict},
 		Retry:    &retry.Options{},
 	}

@@ -25,6 +25,8 @@ type Config struct {
 	To      string            `json:"to,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"` // ${NAME} stands for an environment variable
 
+	PassAuthorization bool `json:"pass_authorization"`
+
 	HTTP     string   `json:"http,omitempty"`
 	Path     string   `json:"path"`
 	Reader   string   `json:"reader,omitempty"`
@@ -225,6 +227,8 @@ func (c *Config) checkHTTP() error {
 		return unknown("reader", c.Reader, near.Matches(c.Reader, slices.Sorted(maps.Keys(readers))))
 	}
 	switch {
+	case c.PassAuthorization && (c.HTTP == "" || c.To == ""):
+		return errors.New(`"pass_authorization" is for "http" with "to": a server that is started gets no tokens`)
 	case !strings.HasPrefix(c.Path, "/") || strings.ContainsAny(c.Path, "?#{} ") || c.Path == livePath || c.Path == readyPath:
 		return fmt.Errorf("\"path\": %q is no path of its own, such as \"/mcp\"", c.Path)
 	case c.Sessions < 1:

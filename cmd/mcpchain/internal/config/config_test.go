@@ -106,6 +106,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"rate":-1}`:                   `"rate" is negative`,
 		`{"rate_each":-1}`:              `"rate_each" is negative`,
 		`{"http":"8080"}`:               `"8080" is no address, such as "127.0.0.1:8080"`,
+		`{"pass_authorization":true}`:   `"pass_authorization" is for "http" with "to"`,
 		`{"path":"mcp"}`:                `"mcp" is no path of its own`,
 		`{"path":"/livez"}`:             `"/livez" is no path of its own`,
 		`{"reader":"operater"}`:         `there is no reader "operater"; did you mean "operator"?`,

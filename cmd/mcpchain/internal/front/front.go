@@ -29,10 +29,14 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// Options configure a Front. All fields are required.
+// Options configure a Front. All fields are required but Start.
 type Options struct {
 	// Proxy has the options of each proxy but for In, Out and Session.
 	Proxy proxy.Options
+
+	// Start begins a session with a server that gets the header Authorization of the client, which authorization
+	// returns. Nil means that no server gets it.
+	Start func(authorization func() string) (proxy.Server, error)
 
 	Logger   *slog.Logger
 	Sessions int           // how many servers may run at once
@@ -49,12 +53,12 @@ type Front struct {
 	end      context.CancelFunc // ends all servers at once
 	life     context.Context    //nolint:containedctx // that of the program, not of a request
 
-	shared shared
+	shared map[string]*shared // by the credentials that the servers get, "" if they get none
 }
 
 // New returns a Front. Close has to be called.
 func New(opts Options) *Front {
-	f := &Front{Options: opts, sessions: map[string]*session{}}
+	f := &Front{Options: opts, sessions: map[string]*session{}, shared: map[string]*shared{}}
 	f.life, f.end = context.WithCancel(context.Background())
 	go f.reap()
 	return f
@@ -124,6 +128,9 @@ func (f *Front) begin(shared bool) (*session, error) {
 	opts.In, opts.Out, opts.Strange = nil, s, true
 	if s.shared = shared; !shared { // or its callers would be taken for one
 		opts.Session = s.id
+	}
+	if f.Start != nil {
+		opts.Start = func() (proxy.Server, error) { return f.Start(s.authorization) }
 	}
 	s.proxy = proxy.New(opts)
 	f.sessions[s.id] = s
@@ -262,12 +269,20 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 // callerOf tells callers apart by their credentials, nil if they have none. Whether those are any good is for
 // others to say: who has made some up has nobody else's.
 func callerOf(header http.Header) *auth.TokenInfo {
+	if name := nameOf(header); name != "" {
+		return &auth.TokenInfo{UserID: "credentials " + name}
+	}
+	return nil
+}
+
+// nameOf returns a name for the credentials of a client that says nothing of them, "" if it has none.
+func nameOf(header http.Header) string {
 	credentials := header.Get("Authorization")
 	if credentials == "" {
-		return nil
+		return ""
 	}
 	sum := sha256.Sum256([]byte(credentials))
-	return &auth.TokenInfo{UserID: "credentials " + hex.EncodeToString(sum[:16])}
+	return hex.EncodeToString(sum[:16])
 }
 
 // A post is one message that came over HTTP.
@@ -297,12 +312,14 @@ func (f *Front) older(p *post) {
 			return
 		}
 		p.w.Header().Set(sessionHeader, s.id)
+		s.comes(p.req.Header)
 		s.take(p)
 		if !s.initialized.Load() { // it did not even begin
 			f.leave(s)
 		}
 		return
 	}
+	s.comes(p.req.Header)
 	s.take(p)
 }
 

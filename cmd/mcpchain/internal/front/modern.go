@@ -25,8 +25,8 @@ import (
 // shared is the server of clients since 2026-07-28.
 type shared struct {
 	mu        sync.Mutex
-	session   *session
-	supported []string // the versions of the server, once it was asked
+	session   *session // nil if there is none, or the server speaks older versions only
+	supported []string // the versions of the server; nil as long as it has not said them
 }
 
 // modern serves a message of a client that has no session.
@@ -40,12 +40,15 @@ func (f *Front) modern(p *post, version string) {
 		p.w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	s, err := f.server(p.req.Context())
-	if err != nil {
+	s, supported, failed, err := f.server(p.req)
+	switch {
+	case err != nil:
 		f.unavailable(p, err)
 		return
-	}
-	if supported := f.versions(); !slices.Contains(supported, version) {
+	case failed != nil:
+		writeJSON(p.w, http.StatusServiceUnavailable, rpc.Edited(failed, m.ID, "id"))
+		return
+	case supported != nil && !slices.Contains(supported, version):
 		data, _ := json.Marshal(map[string]any{"supported": supported, "requested": version}) //nolint:errchkjson // texts
 		writeJSON(p.w, http.StatusBadRequest, rpc.Failed(m.ID, &jsonrpc.Error{
 			Code: mcp.CodeUnsupportedProtocolVersion, Message: fmt.Sprintf("protocol version %q is not supported by this server", clip(version)), Data: data,
@@ -137,48 +140,69 @@ func statusOf(line []byte) int {
 // startLimit bounds how long the server may take until it says which versions it speaks.
 const startLimit = 60 * time.Second
 
-func (f *Front) versions() []string {
-	f.shared.mu.Lock()
-	defer f.shared.mu.Unlock()
-	return f.shared.supported
-}
-
-// server returns the session that clients since 2026-07-28 share. It is nil if the server does not speak that
-// version: then versions returns older ones.
-func (f *Front) server(ctx context.Context) (*session, error) {
-	f.shared.mu.Lock()
-	defer f.shared.mu.Unlock()
-	if s := f.shared.session; s != nil && f.lives(s) || f.shared.supported != nil && !slices.ContainsFunc(f.shared.supported, isModern) {
-		return s, nil
+// server returns the session that clients since 2026-07-28 share, and the versions of its server: if that does
+// not speak this one, there is no session. failed is the answer of a server that cannot be asked.
+func (f *Front) server(req *http.Request) (s *session, supported []string, failed []byte, err error) {
+	of := f.sharedBy(req.Header)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if s = of.session; s != nil && f.lives(s) && of.supported != nil || s == nil && of.supported != nil {
+		return s, of.supported, nil, nil
 	}
-	s, err := f.begin(true)
-	if err != nil {
-		return nil, err
+	if s == nil || !f.lives(s) {
+		if s, err = f.begin(true); err != nil {
+			return nil, nil, nil, err
+		}
+		s.comes(req.Header)
+		of.session = s
 	}
-	supported, err := s.discover(ctx)
-	switch {
-	case err != nil:
+	supported, failed = s.discover(req.Context())
+	if failed != nil {
 		f.leave(s)
-		return nil, err
-	case !slices.ContainsFunc(supported, isModern):
+		return nil, nil, failed, nil
+	}
+	if supported != nil && !slices.ContainsFunc(supported, isModern) {
 		f.Logger.Info("the server does not speak "+modern+": such clients are asked to speak an older version", slog.Any("supported", supported))
 		f.leave(s)
-		s = nil
+		s, of.session = nil, nil
 	}
-	f.shared.session, f.shared.supported = s, supported
-	return s, nil
+	of.supported = supported
+	return s, supported, nil, nil
+}
+
+// sharedBy returns what is shared by the clients with the same credentials, if the server gets them, or by all.
+func (f *Front) sharedBy(header http.Header) *shared {
+	name := ""
+	if f.Start != nil {
+		name = nameOf(header)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shared[name] == nil {
+		for other, one := range f.shared { // tokens are renewed, and their sessions end
+			if len(f.shared) > f.Sessions && one.mu.TryLock() {
+				if one.session == nil || f.sessions[one.session.id] != one.session {
+					delete(f.shared, other)
+				}
+				one.mu.Unlock()
+			}
+		}
+		f.shared[name] = &shared{}
+	}
+	return f.shared[name]
 }
 
 func isModern(version string) bool { return version >= modern }
 
-// discover asks the server which versions it speaks. A server that does not know the question speaks older ones.
-func (s *session) discover(ctx context.Context) ([]string, error) {
+// discover asks the server which versions it speaks. One that does not know the question speaks older ones. It is
+// nil if the server refuses who asks; failed is its answer if it cannot be asked.
+func (s *session) discover(ctx context.Context) (supported []string, failed []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit) // others wait for the same
 	defer cancel()
 	id := s.ownID()
 	m, refused := rpc.Parse(rpc.Request(id, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`)))
-	if refused != nil {
-		return nil, fmt.Errorf("%s", refused.Reason) // cannot be
+	if refused != nil { // cannot be
+		return nil, refused.Answer()
 	}
 	st := newStream(id)
 	s.open(id.Key(), st)
@@ -186,8 +210,9 @@ func (s *session) discover(ctx context.Context) ([]string, error) {
 	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
 	lines, _, err := st.next(ctx, nil)
 	if err != nil || len(lines) == 0 {
-		return olderVersions, nil //nolint:nilerr // a server that never answers what it does not know
+		return olderVersions, nil // it never answers what it does not know
 	}
+	line := lines[len(lines)-1]
 	var answer struct {
 		Result struct {
 			Supported []string `json:"supportedVersions"`
@@ -199,14 +224,16 @@ func (s *session) discover(ctx context.Context) ([]string, error) {
 			} `json:"data"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(lines[len(lines)-1], &answer) // what is read of it counts
+	_ = json.Unmarshal(line, &answer) // what is read of it counts
 	switch e := answer.Error; {
 	case e == nil && len(answer.Result.Supported) > 0:
 		return answer.Result.Supported, nil
 	case e == nil:
 		return olderVersions, nil
+	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden: // the client's own call says more
+		return nil, nil
 	case e.Code > 0: // no answer of the server's
-		return nil, fmt.Errorf("the server does not run")
+		return nil, line
 	case slices.ContainsFunc(e.Data.Supported, isOlder):
 		return e.Data.Supported, nil
 	default:
@@ -214,10 +241,10 @@ func (s *session) discover(ctx context.Context) ([]string, error) {
 	}
 }
 
+const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
+
 // ownMeta is the _meta of the requests that are no client's.
 const ownMeta = `{"io.modelcontextprotocol/protocolVersion":"` + modern + `","io.modelcontextprotocol/clientInfo":{"name":"mcpchain","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}`
-
-const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 
 // passed gives a request or a notification of the server to the client that it is for. What might be for
 // somebody else is dropped. The caller holds the lock.

@@ -22,7 +22,8 @@ type session struct {
 	proxy  *proxy.Proxy
 	logger *slog.Logger
 
-	initialized atomic.Bool // the server has taken the client
+	initialized atomic.Bool            // the server has taken the client
+	credentials atomic.Pointer[string] // the last header Authorization of the client
 
 	mu      sync.Mutex
 	streams map[string]*stream // of requests, by the keys of the IDs that the proxy knows them by
@@ -42,6 +43,19 @@ type session struct {
 func newSession(id string, logger *slog.Logger) *session {
 	return &session{id: id, logger: logger, streams: map[string]*stream{}, tokens: map[string]*stream{}, used: time.Now(),
 		listeners: listeners{map[*stream]*wants{}, map[string]*subscription{}}}
+}
+
+// comes notes the credentials of a client, which may renew them in the middle of a session.
+func (s *session) comes(header http.Header) {
+	value := header.Get("Authorization")
+	s.credentials.Store(&value)
+}
+
+func (s *session) authorization() string {
+	if value := s.credentials.Load(); value != nil {
+		return *value
+	}
+	return ""
 }
 
 // idle returns for how long nobody has used the session.

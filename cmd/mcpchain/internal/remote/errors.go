@@ -61,7 +61,7 @@ func textOf(err error) string {
 }
 
 // statusError is for an answer that is none of MCP, but one of HTTP.
-func statusError(res *http.Response) error {
+func (s *Session) statusError(res *http.Response) error {
 	e := &failure{effect: effectOf(res.StatusCode)}
 	if res.StatusCode < http.StatusBadRequest {
 		_ = res.Body.Close()
@@ -79,6 +79,9 @@ func statusError(res *http.Response) error {
 		res.StatusCode != http.StatusRequestTimeout && res.StatusCode != http.StatusTooManyRequests
 	switch res.StatusCode {
 	case http.StatusUnauthorized:
+		if s.authorization != nil { // the client's own
+			break
+		}
 		e.hint = "Whoever runs mcpchain has to pass a valid token with -header, or in the headers of its file."
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		e.kind, e.hint = fault.KindServerError, "There may be no MCP server at this URL: correct that of -to."

@@ -27,6 +27,11 @@ func (s *Session) newRequest(ctx context.Context, method string, line []byte, ve
 	}
 	req.Header.Set("User-Agent", "mcpchain")
 	maps.Copy(req.Header, s.client.Header)
+	if s.authorization != nil {
+		if value := s.authorization(); value != "" {
+			req.Header.Set("Authorization", value)
+		}
+	}
 	if line != nil {
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")

@@ -210,7 +210,7 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 		// What a server of an older version answers over stdio, by which clients know it.
 		s.received(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}))
 	default:
-		return statusError(res)
+		return s.statusError(res)
 	}
 	return nil
 }
@@ -326,5 +326,5 @@ func (s *Session) deliver(m *rpc.Message) error {
 	case res.StatusCode == http.StatusNotFound && id != "" && hasSessions(version):
 		s.lose("the server has no such session (" + res.Status + ")")
 	}
-	return statusError(res)
+	return s.statusError(res)
 }

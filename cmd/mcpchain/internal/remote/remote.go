@@ -94,10 +94,11 @@ func sameServer(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Start begins a session. Nothing is sent until a line is written.
-func (c *Client) Start() *Session {
+// Start begins a session. Nothing is sent until a line is written. authorization returns the header of that name
+// for the next request, "" for that of Options; nil means that.
+func (c *Client) Start(authorization func() string) *Session {
 	s := &Session{
-		client: c, events: make(chan event), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
+		client: c, authorization: authorization, events: make(chan event), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
 		calls: map[string]*call{}, how: "it was ended",
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -68,7 +68,7 @@ func begin(t *testing.T, url string) *side {
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	require.NoError(t, err)
-	s := &side{Session: c.Start(), t: t, log: log, next: make(chan event, 100)}
+	s := &side{Session: c.Start(nil), t: t, log: log, next: make(chan event, 100)}
 	go func() {
 		for {
 			line, err := s.Next()

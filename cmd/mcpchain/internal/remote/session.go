@@ -17,6 +17,9 @@ import (
 // sends to it. It is a proxy.Server.
 type Session struct {
 	client *Client
+
+	authorization func() string // see Start
+
 	ctx    context.Context //nolint:containedctx // that of the session, not of a call
 	cancel context.CancelFunc
 	events chan event

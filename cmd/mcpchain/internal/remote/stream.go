@@ -114,7 +114,7 @@ func (s *Session) get(ctx context.Context, behind string) (*http.Response, error
 		return nil, brokenError(err, true)
 	case res.StatusCode != http.StatusOK:
 		defer cancel()
-		return nil, statusError(res)
+		return nil, s.statusError(res)
 	case !isStream(res), !inTime:
 		_ = res.Body.Close()
 		cancel()
