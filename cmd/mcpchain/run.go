@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -124,11 +125,19 @@ func reached(c *config.Config, header http.Header, logger *slog.Logger) (func() 
 	if c.To == "" {
 		return nil, nil
 	}
+	if u, err := remote.Check(c.To); err == nil && u.Scheme == "http" && len(header) > 0 && !loopback(u.Hostname()) {
+		logger.Warn("headers are sent unencrypted, because the URL of -to is not https", slog.String("host", u.Host))
+	}
 	client, err := remote.New(remote.Options{URL: c.To, Header: header, MaxAnswer: c.MaxAnswer, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
 	return func() (proxy.Server, error) { return client.Start(), nil }, nil
+}
+
+func loopback(host string) bool {
+	address := net.ParseIP(host)
+	return host == "localhost" || address != nil && address.IsLoopback()
 }
 
 // newLogger returns the log of the program, in which no value of a secret stands.
