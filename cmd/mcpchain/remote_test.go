@@ -6,10 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -314,3 +317,133 @@ func (p *peek) WriteHeader(status int) {
 func (p *peek) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 func (p *peek) Flush() { _ = http.NewResponseController(p.ResponseWriter).Flush() }
+
+// What a server over HTTP refuses, and what happens on the way to it, is a failure with its effect, and
+// with what to do.
+func TestRefusalsOverHTTP(t *testing.T) {
+	var answer atomic.Pointer[http.HandlerFunc]
+	handler := handlerOf(newTestServer(), &mcp.StreamableHTTPOptions{Stateless: true})
+	w := serveWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if special := answer.Load(); special != nil && r.Header.Get("Mcp-Method") == "tools/call" {
+			(*special)(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	s, log := reach(t, "2026-07-28", w.URL, clientOptions)
+	_, err := s.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	status := func(status int, header ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			for i := 0; i < len(header); i += 2 {
+				w.Header().Set(header[i], header[i+1])
+			}
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte("words of the service"))
+		}
+	}
+	for i, one := range []struct {
+		answer http.HandlerFunc
+		want   []string
+	}{
+		{status(401), []string{"Not authenticated: POST 127.0.0.1:", "answered 401 Unauthorized: words of the service.", "Retry: no. Nothing was changed by this call.", "has to pass a valid token with -header"}},
+		{status(403), []string{"Permission denied: POST 127.0.0.1:", "answered 403 Forbidden: words of the service.", "Nothing was changed by this call."}},
+		{status(429, "Retry-After", "7"), []string{"Rate limited: POST 127.0.0.1:", "Retry: yes, after 7 s", "Nothing was changed by this call."}},
+		{status(503, "Retry-After", "7"), []string{"Service unavailable: POST 127.0.0.1:", "Retry: yes, after 7 s", "Nothing was changed by this call."}},
+		{status(500), []string{"Server error: POST 127.0.0.1:", "Retry: no, unless you see that it did not take effect."}},
+		{status(502), []string{"Service unavailable: POST 127.0.0.1:", "Retry: no, unless you see that it did not take effect."}},
+		{status(504), []string{"Timeout: POST 127.0.0.1:", "Retry: no, unless you see that it did not take effect."}},
+		{status(404), []string{"Server error: POST 127.0.0.1:", "answered 404 Not Found, so there may be no MCP server at the URL of -to: words of the service.", "Retry: no"}},
+		{func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = w.Write([]byte("data: {\"jsonrpc\":"))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, []string{"Connection failed: the stream of the server ended before the answer came: unexpected EOF.", "Retry: no, unless you see that it did not take effect."}},
+	} {
+		answer.Store(&one.answer)
+		res := called(t, s, "progress", map[string]int{"n": i}) // calls of their own, which nobody counts together
+		require.True(t, res.IsError)
+		for _, want := range one.want {
+			require.Contains(t, text(t, res), want)
+		}
+	}
+	answer.Store(nil)
+	require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
+
+	// Nobody is there, and then somebody is again.
+	address := w.Listener.Addr().String()
+	w.CloseClientConnections()
+	w.Close()
+	res := called(t, s, "progress", map[string]int{"n": -1})
+	require.Contains(t, text(t, res), "Connection failed: the server cannot be reached: dial tcp "+address)
+	require.Contains(t, text(t, res), "Retry: yes")
+	require.Contains(t, text(t, res), "Nothing was changed by this call.")
+	l, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	again := &http.Server{Handler: handler}
+	go again.Serve(l)
+	defer again.Close()
+	require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
+	_ = log
+}
+
+// The secrets of headers and of the URL stand nowhere: not in answers, not in the log, not in what
+// config prints.
+func TestSecretsOfHeaders(t *testing.T) {
+	const bearer, named, inURL, inQuery = "zq-bearer-of-a-header", "zq-named-by-environment", "zq-password-of-a-url", "zq-key-of-a-query"
+	var got http.Header
+	var mu sync.Mutex
+	w := serveWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		got = r.Header.Clone()
+		mu.Unlock()
+		user, password, _ := r.BasicAuth()
+		http.Error(w, "refused: "+r.Header.Get("Authorization")+" "+r.Header.Get("X-Api-Key")+" "+r.Header.Get("X-Tenant")+" "+r.URL.RawQuery+" "+user+password, http.StatusForbidden)
+	}))
+	secret := []string{bearer, named, inURL, inQuery}
+	hidden := func(texts ...any) {
+		t.Helper()
+		for _, one := range secret {
+			require.NotContains(t, fmt.Sprint(texts...), one)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "mcpchain.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"headers":{"x-api-key":"${ZQ_NAMED}","X-Tenant":"acme-corporation"}}`), 0o600))
+	for _, url := range []string{w.URL + "/mcp?api_key=" + inQuery, strings.Replace(w.URL, "//", "//user:"+inURL+"@", 1)} {
+		args := []string{"-config", path, "-v", "-header", "authorization: Bearer " + bearer}
+		if strings.Contains(url, inURL) {
+			args = args[:3]
+		}
+		cmd, log := reaching(url, args...)
+		cmd.Env = append(cmd.Env, "ZQ_NAMED="+named)
+		client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, nil)
+		_, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+		require.ErrorContains(t, err, "refused: ")
+		require.ErrorContains(t, err, "[redacted]")
+		require.ErrorContains(t, err, "acme-corporation")
+		require.ErrorContains(t, err, "403 Forbidden")
+		hidden(err, log)
+		mu.Lock()
+		require.Equal(t, named, got.Get("X-Api-Key"))
+		require.Contains(t, got.Get("Authorization"), map[bool]string{true: "Basic ", false: "Bearer " + bearer}[strings.Contains(url, inURL)])
+		mu.Unlock()
+
+		out, errs, status := executed(t, append(append([]string{"config"}, args...), "-to", url)...)
+		require.Zero(t, status, errs)
+		hidden(out, errs)
+		require.Contains(t, out, "${ZQ_NAMED}")
+		require.Contains(t, out, "acme-corporation")
+		require.Contains(t, out, "127.0.0.1:")
+	}
+	for _, args := range [][]string{
+		{"-config", path, "-to", w.URL}, // ZQ_NAMED is not set here
+		{"-to", w.URL, "-header", "X " + bearer}, {"-to", w.URL, "-header", "Mcp-Session-Id: " + bearer}, {"-to", w.URL, "-header", "X Y: " + bearer},
+		{"-to", w.URL, "-header", "X: a\r\n" + bearer}, {"-to", "ftp://" + bearer}, {"-to", w.URL, "--", "server"}, {"-header", "X: " + bearer, "--", "server"}, {},
+	} {
+		_, errs, status := executed(t, append([]string{"run"}, args...)...)
+		require.Equal(t, exitUsage, status, args)
+		require.NotEmpty(t, errs)
+		hidden(errs)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -157,11 +158,19 @@ func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(au
 	if c.To == "" {
 		return nil, nil
 	}
+	if u, err := remote.Check(c.To); err == nil && u.Scheme == "http" && len(header) > 0 && !loopback(u.Hostname()) {
+		logger.Warn("headers are sent unencrypted, because the URL of -to is not https", slog.String("host", u.Host))
+	}
 	client, err := remote.New(remote.Options{URL: c.To, Header: header, MaxAnswer: c.MaxAnswer, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
 	return func(authorization func() string) (proxy.Server, error) { return client.Start(authorization), nil }, nil
+}
+
+func loopback(host string) bool {
+	address := net.ParseIP(host)
+	return host == "localhost" || address != nil && address.IsLoopback()
 }
 
 // newLogger returns the log of the program, in which no value of a secret stands.

@@ -22,7 +22,7 @@ func headers(name, help string) setting {
 	return setting{name, "'NAME: VALUE'", help, func(c *Config, text string) error {
 		name, value, ok := strings.Cut(text, ":")
 		if !ok {
-			return errors.New(`it is no header, such as "Authorization: Bearer ${API_TOKEN}"`)
+			name = "" // which is refused later: an error of a flag would repeat what may be a secret
 		}
 		c.Headers = maps.Clone(c.Headers) // a default is shared
 		if c.Headers == nil {
@@ -61,8 +61,10 @@ func (c *Config) checkRemote() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
+		case name == "":
+			return errors.New(`a header is written as "NAME: VALUE", such as "Authorization: Bearer ${API_TOKEN}"`)
 		case !headerName.MatchString(name):
-			return fmt.Errorf("%q is no name of a header", name)
+			return errors.New("the name of a header has characters that no header may have")
 		case slices.Contains(ownHeaders, canonical) || strings.HasPrefix(canonical, "Mcp-Param-"):
 			return fmt.Errorf("the header %q is set by the protocol", name)
 		case seen[canonical]:
@@ -158,7 +160,7 @@ func secretsOf(u *url.URL) []string {
 // variables stay.
 func (c *Config) shown() *Config {
 	cp := *c
-	cp.To = mask.Scrub(c.To)
+	cp.To = strings.ReplaceAll(mask.ScrubCredentials(c.To), "[redacted]", "redacted") // a URL has no such brackets
 	if address, err := url.Parse(c.Redis); err == nil {
 		cp.Redis = address.Redacted()
 	}

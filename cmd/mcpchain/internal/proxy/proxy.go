@@ -110,6 +110,7 @@ const (
 // Run serves until the client closes its output or [Proxy.Leave] is called, until ctx ends, or until the
 // server ends before it has said anything. It returns the exit status.
 func (p *Proxy) Run(ctx context.Context) int {
+	defer p.session.close()
 	ended := make(chan int, 1)
 	first, err := p.start()
 	if err != nil {

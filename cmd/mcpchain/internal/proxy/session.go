@@ -81,7 +81,19 @@ func (s *session) begin(m *rpc.Message, result json.RawMessage) {
 	sdk := newSession(params, s.proxy.Session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sdk != nil {
+		_ = s.sdk.Close()
+	}
 	s.initialize, s.sdk = m.Line, sdk
+}
+
+// close ends what the session of the SDK runs.
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sdk != nil {
+		_ = s.sdk.Close()
+	}
 }
 
 // newSession returns a session of the SDK, which says to the middlewares who the client is and that

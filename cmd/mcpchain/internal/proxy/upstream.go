@@ -116,6 +116,9 @@ func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, sent func())
 		return r, nil
 	case <-ctx.Done():
 		u.forget(key, got)
+		if s, ok := u.process.(interface{ Abandon(id rpc.ID) }); ok {
+			s.Abandon(id)
+		}
 		return reply{}, context.Cause(ctx)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -60,48 +61,39 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// statusError is for an answer that is none of MCP, but one of HTTP.
+// statusError is for an answer that is none of MCP, but one of HTTP. What that means is read by the
+// library; the call is that one request, so what became of the one became of the other.
 func (s *Session) statusError(res *http.Response) error {
-	e := &failure{effect: effectOf(res.StatusCode)}
 	if res.StatusCode < http.StatusBadRequest {
-		_ = res.Body.Close()
-		e.text = "the server answered " + res.Status
-		e.kind, e.refused = fault.KindServerError, true
-		if to, err := res.Location(); err == nil && res.StatusCode >= http.StatusMultipleChoices {
-			e.text += ", a redirect to " + to.Scheme + "://" + to.Host + " that is not followed"
-			e.hint = "Correct the URL of -to, or of what redirects."
-		}
-		return e
+		return redirectError(res)
 	}
-	e.cause = retry.FromResponse(res)
-	e.text = e.cause.Error()
-	e.refused = res.StatusCode < http.StatusInternalServerError &&
-		res.StatusCode != http.StatusRequestTimeout && res.StatusCode != http.StatusTooManyRequests
-	switch res.StatusCode {
-	case http.StatusUnauthorized:
-		if s.authorization != nil { // the client's own
-			break
-		}
+	cause := retry.FromResponse(res)
+	means := middleware.HintOf(cause)
+	e := &failure{text: cause.Error(), cause: cause, effect: means.Effect, refused: means.Retry == fault.RetryNo}
+	switch {
+	case res.StatusCode == http.StatusUnauthorized && s.authorization == nil: // or it is the client's own
 		e.hint = "Whoever runs mcpchain has to pass a valid token with -header, or in the headers of its file."
-	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		e.kind, e.hint = fault.KindServerError, "There may be no MCP server at this URL: correct that of -to."
+	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed:
+		e.kind = fault.KindServerError // what the call names was not even looked for
+		e.text += ", so there may be no MCP server at the URL of -to"
+	case e.effect == fault.EffectUnknown:
+		e.kind = middleware.Classify(cause).Kind()
 	}
 	return e
 }
 
-// effectOf returns what a status says about a request, "" if the library should judge: one that was
-// refused did nothing.
-func effectOf(status int) fault.Effect {
-	switch {
-	case status == http.StatusMovedPermanently, status == http.StatusFound, status == http.StatusSeeOther, status == http.StatusRequestTimeout:
-		return fault.EffectUnknown // it may lead to what became of the request
-	case status >= http.StatusMultipleChoices && status <= http.StatusUnavailableForLegalReasons:
-		return fault.EffectNone
-	case status == http.StatusServiceUnavailable:
-		return ""
-	default:
-		return fault.EffectUnknown
+// redirectError is for a redirect that is not followed. One that asks for the same request elsewhere
+// did nothing; any other may lead to what became of it.
+func redirectError(res *http.Response) error {
+	_ = res.Body.Close()
+	e := &failure{text: "the server answered " + res.Status, kind: fault.KindServerError, effect: fault.EffectUnknown, refused: true}
+	if to, err := res.Location(); err == nil {
+		e.text += ", a redirect to " + to.Scheme + "://" + to.Host + " that is not followed; correct the URL of -to"
 	}
+	if res.StatusCode == http.StatusTemporaryRedirect || res.StatusCode == http.StatusPermanentRedirect {
+		e.effect = fault.EffectNone
+	}
+	return e
 }
 
 // illegalError is for an answer that is no message.

@@ -370,7 +370,7 @@ func TestFailures(t *testing.T) {
 		"401":           {serve: answered(401, "text/plain", "who are you"), effect: fault.EffectNone, want: "answered 401 Unauthorized"},
 		"404":           {serve: answered(404, "text/html", "<html>"), effect: fault.EffectNone, want: "answered 404 Not Found"},
 		"500":           {serve: answered(500, "text/html", "<html>"), effect: fault.EffectUnknown, want: "answered 500 Internal Server Error"},
-		"503":           {serve: answered(503, "text/html", "<html>"), effect: "", want: "answered 503 Service Unavailable"},
+		"503":           {serve: answered(503, "text/html", "<html>"), effect: fault.EffectUnknown, want: "answered 503 Service Unavailable"},
 		"other server":  {serve: answered(307, "", ""), effect: fault.EffectNone, want: "the server answered 307 Temporary Redirect, a redirect to https://elsewhere.example that is not followed"},
 		"other request": {serve: answered(302, "", ""), effect: fault.EffectUnknown, want: "302 Found, a redirect"},
 		"large headers": {serve: cut("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2*maxHeaders) + "\r\n\r\n"), effect: fault.EffectUnknown, want: "exceeded"},
@@ -514,6 +514,10 @@ func TestCancelled(t *testing.T) {
 	s.send(cancel("2"))
 	require.Equal(t, "2026-07-28", <-ended)
 	s.send(cancel("2"))
+	s.send(callOf("3", "t", "{}"))
+	time.Sleep(50 * time.Millisecond)
+	s.Abandon(rpc.ID("3"))
+	require.Equal(t, "2026-07-28", <-ended)
 	s.nothing()
 	require.Empty(t, noted)
 }

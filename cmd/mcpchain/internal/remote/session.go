@@ -263,6 +263,16 @@ func (s *Session) forget(c *call) {
 	}
 }
 
+// Abandon ends the request of HTTP for a request that nobody waits for.
+func (s *Session) Abandon(id rpc.ID) {
+	s.mu.Lock()
+	c := s.calls[id.Key()]
+	s.mu.Unlock()
+	if c != nil {
+		c.cancel(errCancelled)
+	}
+}
+
 var errCancelled = errors.New("the client cancelled the call")
 
 // cancelled cancels a request. Since version 2026-07-28 the end of its stream says so; before, a
@@ -277,15 +287,14 @@ func (s *Session) cancelled(m *rpc.Message) {
 	s.mu.Lock()
 	c := s.calls[params.ID.Key()]
 	s.mu.Unlock()
-	switch {
-	case c == nil && !hasSessions(s.spoken(nil)):
-	case c == nil:
-		s.note(m, nil)
-	case hasSessions(c.version):
-		s.note(m, func() { c.cancel(errCancelled) })
-	default:
-		c.cancel(errCancelled)
+	version := s.spoken(nil)
+	if c != nil {
+		version = c.version
 	}
+	if hasSessions(version) {
+		s.note(m, nil)
+	}
+	s.Abandon(params.ID)
 }
 
 // moment is how long the lines behind a notification wait until the server has taken it.
