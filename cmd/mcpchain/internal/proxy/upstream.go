@@ -19,7 +19,7 @@ import (
 type upstream struct {
 	proxy   *Proxy
 	process Server
-	queue   chan []byte   // lines for the server; nil closes its input
+	queue   chan outgoing // for the server
 	ended   chan struct{} // closed when it has ended and all requests were answered
 
 	heard atomic.Int64 // when it last wrote a line, see now; zero if it never did
@@ -27,7 +27,19 @@ type upstream struct {
 	gone  bool // it has ended; guarded by the mutex of the Proxy
 
 	mu      sync.Mutex
-	waiting map[string]chan reply // by the keys of IDs; nil when the run has ended
+	waiting map[string]*waiter // by the keys of IDs; nil when the run has ended
+}
+
+// outgoing is a line for the server, nil to close its input.
+type outgoing struct {
+	line []byte
+	key  string // of the request that it is, "" for what is none that is waited for
+}
+
+// A waiter waits for what becomes of a request.
+type waiter struct {
+	got  chan reply
+	sent bool // the server may have it
 }
 
 // A reply is what became of a request.
@@ -50,8 +62,8 @@ func (p *Proxy) start() (*upstream, error) {
 		return nil, err
 	}
 	u := &upstream{
-		proxy: p, process: process, queue: make(chan []byte, 64),
-		ended: make(chan struct{}), waiting: map[string]chan reply{},
+		proxy: p, process: process, queue: make(chan outgoing, 64),
+		ended: make(chan struct{}), waiting: map[string]*waiter{},
 	}
 	go u.write()
 	go u.read()
@@ -65,12 +77,15 @@ func (p *Proxy) start() (*upstream, error) {
 func (u *upstream) write() {
 	for {
 		select {
-		case line := <-u.queue:
-			if line == nil {
+		case o := <-u.queue:
+			if o.line == nil {
 				u.process.EndInput()
 				return
 			}
-			if err := u.process.Write(line); err != nil {
+			if o.key != "" && !u.sends(o.key) {
+				continue
+			}
+			if err := u.process.Write(o.line); err != nil {
 				return // it has ended, or closed its input, and read finds out
 			}
 		case <-u.process.Ended():
@@ -79,10 +94,22 @@ func (u *upstream) write() {
 	}
 }
 
+// sends notes that a request is sent, and reports whether anybody waits for it.
+func (u *upstream) sends(key string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	w := u.waiting[key]
+	if w == nil {
+		return false
+	}
+	w.sent = true
+	return true
+}
+
 // send gives a line to the server, if it still runs.
 func (u *upstream) send(line []byte) {
 	select {
-	case u.queue <- line:
+	case u.queue <- outgoing{line, ""}:
 	case <-u.process.Ended():
 	}
 }
@@ -100,10 +127,10 @@ func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, sent func())
 		u.mu.Unlock()
 		return reply{}, errEnded
 	}
-	u.waiting[key] = got
+	u.waiting[key] = &waiter{got: got}
 	u.mu.Unlock()
 	select {
-	case u.queue <- line:
+	case u.queue <- outgoing{line, key}:
 	case <-ctx.Done(): // it is not sent
 	case <-u.process.Ended(): // and it is answered
 	}
@@ -126,7 +153,7 @@ func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, sent func())
 func (u *upstream) forget(key string, got chan reply) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.waiting[key] == got {
+	if w := u.waiting[key]; w != nil && w.got == got {
 		delete(u.waiting, key)
 	}
 }
@@ -135,13 +162,13 @@ func (u *upstream) forget(key string, got chan reply) {
 func (u *upstream) deliver(id rpc.ID, r reply) bool {
 	key := id.Key()
 	u.mu.Lock()
-	got := u.waiting[key]
+	w := u.waiting[key]
 	delete(u.waiting, key)
 	u.mu.Unlock()
-	if got == nil {
+	if w == nil {
 		return false
 	}
-	got <- r
+	w.got <- r
 	return true
 }
 
@@ -242,8 +269,12 @@ func (u *upstream) end(err error) {
 	waiting := u.waiting
 	u.waiting = nil
 	u.mu.Unlock()
-	for _, got := range waiting {
-		got <- failed
+	for _, w := range waiting {
+		if w.sent {
+			w.got <- failed
+		} else {
+			w.got <- reply{err: errEnded} // the next run gets it
+		}
 	}
 	u.proxy.serverEnded(u)
 	close(u.ended)
@@ -303,7 +334,7 @@ func (u *upstream) watch() {
 		case pinged == 0 && time.Duration(at-max(heard, u.proxy.asked.Load())) >= hang/6:
 			pinged = at
 			select { // whatever it answers, it is alive
-			case u.queue <- rpc.Request(u.proxy.ownID(), "ping", nil):
+			case u.queue <- outgoing{rpc.Request(u.proxy.ownID(), "ping", nil), ""}:
 			default: // it does not even read
 			}
 		}

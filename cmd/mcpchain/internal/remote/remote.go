@@ -98,7 +98,7 @@ func sameServer(req *http.Request, via []*http.Request) error {
 // for the next request, "" for that of Options; nil means that.
 func (c *Client) Start(authorization func() string) *Session {
 	s := &Session{
-		client: c, authorization: authorization, events: make(chan event), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
+		client: c, authorization: authorization, events: make(chan event), refuses: make(chan struct{}, 1), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
 		calls: map[string]*call{}, how: "it was ended",
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

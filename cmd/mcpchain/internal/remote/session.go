@@ -23,8 +23,10 @@ type Session struct {
 	ctx    context.Context //nolint:containedctx // that of the session, not of a call
 	cancel context.CancelFunc
 	events chan event
-	ended  chan struct{}
-	places chan struct{} // of requests that are on their way
+
+	refuses chan struct{} // something is late
+	ended   chan struct{}
+	places  chan struct{} // of requests that are on their way
 
 	running sync.WaitGroup // those requests
 
@@ -33,7 +35,8 @@ type Session struct {
 	version string           // on which initialize has agreed, or that the last request has named
 	calls   map[string]*call // by the keys of IDs
 	tools   bindings
-	gone    bool // no request is sent any more
+	gone    bool     // no request is sent any more
+	late    []rpc.ID // of requests that came after that
 	how     string
 }
 
@@ -60,11 +63,42 @@ type call struct {
 
 // Next returns the next line that the server has sent.
 func (s *Session) Next() ([]byte, error) {
+	for {
+		select {
+		case e := <-s.events:
+			return e.line, e.err
+		case <-s.refuses:
+		case <-s.ended:
+			if err := s.tooLate(); err != nil {
+				return nil, err
+			}
+			return nil, io.EOF
+		}
+		if err := s.tooLate(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// tooLate is the failure of a request that came too late, nil if there is none.
+func (s *Session) tooLate() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.late) == 0 {
+		return nil
+	}
+	id := s.late[0]
+	if s.late = s.late[1:]; len(s.late) > 0 {
+		s.refuse()
+	}
+	return &rpc.FailedError{ID: id, Again: true}
+}
+
+// refuse wakes who calls Next.
+func (s *Session) refuse() {
 	select {
-	case e := <-s.events:
-		return e.line, e.err
-	case <-s.ended:
-		return nil, io.EOF
+	case s.refuses <- struct{}{}:
+	default:
 	}
 }
 
@@ -216,10 +250,11 @@ func (s *Session) request(m *rpc.Message) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	c.cancel = cancel
 	s.mu.Lock()
-	if s.gone {
+	if s.gone { // it ends soon
+		s.late = append(s.late, m.ID)
+		s.refuse()
 		s.mu.Unlock()
 		cancel(nil)
-		go s.push(event{err: &rpc.FailedError{ID: m.ID, Again: true}})
 		return
 	}
 	s.calls[c.key] = c
