@@ -141,10 +141,11 @@ func run(args []string, std streams) int {
 	}
 	ctx, ended := untilSignal()
 	if c.HTTP != "" {
-		if !c.PassAuthorization {
-			start = nil
+		served := front.Options{Proxy: opts}
+		if c.PassAuthorization {
+			served.Start = start
 		}
-		return serve(ctx, c, front.Options{Proxy: opts, Start: start}, parts)
+		return serve(ctx, c, served, parts)
 	}
 	status = proxy.New(opts).Run(ctx)
 	if sig := ended(); sig != 0 {

@@ -370,6 +370,25 @@ func TestLargeAnswersOverHTTP(t *testing.T) {
 	require.Equal(t, []string{long + "!"}, answer.Result.Completion.Values)
 }
 
+// One that is reached over HTTP can be offered over HTTP, too.
+func TestFromHTTPToHTTP(t *testing.T) {
+	for _, version := range versions {
+		server := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "near"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+			return nil, map[string]string{"is": "here"}, nil
+		})
+		web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: version >= "2026-07-28"}))
+		t.Cleanup(web.Close)
+		cmd := exec.Command(os.Args[0], "run", "-http", "127.0.0.1:0", "-to", web.URL)
+		log := &stderr{}
+		cmd.Env, cmd.Stderr = append(cmd.Environ(), "MCPCHAIN_TEST=1"), log
+		s := connected(t, started(t, cmd, log), version, nil)
+		require.Contains(t, text(t, called(t, s, "near", nil)), `"is":"here"`)
+		_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "neer"})
+		require.ErrorContains(t, err, "Did you mean 'near'?")
+	}
+}
+
 // A server that is reached over HTTP gets each client's own token, and no other's; one that it refuses is asked to
 // sign in.
 func TestTokensArePassedOn(t *testing.T) {

@@ -59,10 +59,17 @@ func (s suite) run(t *testing.T, chain string) (lines []string, log child.LogFil
 	t.Helper()
 	server := child.Start(t, func(log string) any { return config{Stateless: s.stateless, Chain: chain, Log: log} })
 	server.ReadURL(t)
-	results := t.TempDir()
-	cmd := program(t, "node_modules/"+s.pack+"/dist/index.js", append([]string{"server", "--url", server.URL, "-o", results}, s.args...)...)
-	out, _ := cmd.CombinedOutput() // fails where a check does
+	lines = s.against(t, server.URL)
 	server.Alive(t)
+	return lines, server.Log
+}
+
+// against runs the suite against what answers at a URL.
+func (s suite) against(t *testing.T, url string) (lines []string) {
+	t.Helper()
+	results := t.TempDir()
+	cmd := program(t, "node_modules/"+s.pack+"/dist/index.js", append([]string{"server", "--url", url, "-o", results}, s.args...)...)
+	out, _ := cmd.CombinedOutput() // fails where a check does
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "%s", out)
@@ -77,7 +84,7 @@ func (s suite) run(t *testing.T, chain string) (lines []string, log child.LogFil
 		}
 	}
 	slices.Sort(lines)
-	return lines, server.Log
+	return lines
 }
 
 // timestamp is what the suite appends to the name of a scenario.
