@@ -101,9 +101,11 @@ func run(args []string, std streams) int {
 	if c.LogJSON && c.Log == "" {
 		stderr = func(line string) { logger.Info("the server writes", slog.String("line", line)) }
 	}
-	start, err := reached(c, header, logger)
-	if err != nil {
-		return fail(err)
+	var start func() (proxy.Server, error)
+	if c.To != "" {
+		if start, err = reached(c, header, logger); err != nil {
+			return fail(err)
+		}
 	}
 	p := proxy.New(proxy.Options{
 		Command: c.Command, Start: start, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
@@ -120,11 +122,8 @@ func run(args []string, std streams) int {
 	return status
 }
 
-// reached returns what begins a session with a server over HTTP, nil for one that is started.
+// reached returns what begins a session with a server over HTTP.
 func reached(c *config.Config, header http.Header, logger *slog.Logger) (func() (proxy.Server, error), error) {
-	if c.To == "" {
-		return nil, nil
-	}
 	if u, err := remote.Check(c.To); err == nil && u.Scheme == "http" && len(header) > 0 && !loopback(u.Hostname()) {
 		logger.Warn("headers are sent unencrypted, because the URL of -to is not https", slog.String("host", u.Host))
 	}

@@ -62,7 +62,7 @@ func list(name, help string, field func(*Config) *[]string) setting {
 // settings are the flags, in the order of help.
 var settings = []setting{
 	text("to", "URL", "the server is reached over HTTP, and not started", func(c *Config) *string { return &c.To }),
-	headers("header", "a header for -to, several times if need be; ${NAME} is an environment variable"),
+	headers("header", "'NAME: VALUE' for -to, several times if need be; ${ENV} stands for a variable"),
 	boolean("strict", "refuse wrong arguments of tools and prompts before the server sees them", func(c *Config) *bool { return &c.Strict }),
 	duration("deadline", "how long a call may take, such as 50s", func(c *Config) *Duration { return &c.Deadline }),
 	number("rate", "how many calls may begin in a minute", func(c *Config) *int { return &c.Rate }),
