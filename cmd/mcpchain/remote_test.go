@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -221,12 +223,14 @@ func TestTheOtherDirectionOverHTTP(t *testing.T) {
 				}
 
 				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
 				go func() {
-					soon(t, func() bool { return running.Load() == 1 }, log)
-					cancel()
+					_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "cancelled"})
+					ended <- err
 				}()
-				_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "cancelled"})
-				require.ErrorIs(t, err, context.Canceled)
+				soon(t, func() bool { return running.Load() == 1 }, log)
+				cancel()
+				require.ErrorIs(t, <-ended, context.Canceled)
 				soon(t, func() bool { return running.Load() == 0 }, log)
 				require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
 				require.NoError(t, s.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://r"}))
@@ -382,7 +386,7 @@ func TestRefusalsOverHTTP(t *testing.T) {
 	l, err := net.Listen("tcp", address)
 	require.NoError(t, err)
 	again := &http.Server{Handler: handler}
-	go again.Serve(l)
+	go func() { _ = again.Serve(l) }()
 	defer again.Close()
 	require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
 	_ = log
@@ -445,5 +449,66 @@ func TestSecretsOfHeaders(t *testing.T) {
 		require.Equal(t, exitUsage, status, args)
 		require.NotEmpty(t, errs)
 		hidden(errs)
+	}
+}
+
+// A server of version 2026-07-28 wants arguments and names in headers, of which a client over stdio
+// knows nothing.
+func TestHeadersOfCallsOverHTTP(t *testing.T) {
+	server := newTestServer()
+	echo := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(req.Params.Arguments)}}}, nil
+	}
+	server.AddTool(&mcp.Tool{Name: "bound", InputSchema: map[string]any{"type": "object", "properties": map[string]any{
+		"region": map[string]any{"type": "string", "x-mcp-header": "Region"},
+	}}}, echo)
+	server.AddTool(&mcp.Tool{Name: "größe", InputSchema: map[string]any{"type": "object"}}, echo)
+	w := serveWeb(t, handlerOf(server, &mcp.StreamableHTTPOptions{Stateless: true}))
+	s, _ := reach(t, "2026-07-28", w.URL, clientOptions)
+	require.Equal(t, `{"region":"zürich"}`, text(t, called(t, s, "bound", map[string]string{"region": "zürich"})))
+	require.Equal(t, `{"region":"bern"}`, text(t, called(t, s, "bound", map[string]string{"region": "bern"})))
+	require.Equal(t, `{}`, text(t, called(t, s, "größe", nil)))
+}
+
+// A subscription without a session is made again when its server is there again.
+func TestASubscriptionOverHTTP(t *testing.T) {
+	server := newTestServer()
+	w := serveWeb(t, handlerOf(server, &mcp.StreamableHTTPOptions{Stateless: true}))
+	h := &heard{}
+	s, log := reach(t, "2026-07-28", w.URL, h.options())
+	require.NoError(t, s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://r"}))
+	for range 2 {
+		h.updated.Store(0)
+		soon(t, func() bool {
+			_ = server.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://r"})
+			return h.updated.Load() > 0
+		}, log)
+		server = newTestServer()
+		w.serve(handlerOf(server, &mcp.StreamableHTTPOptions{Stateless: true}))
+		w.CloseClientConnections()
+	}
+}
+
+// With nothing in between, a success has the very bytes of the server.
+func TestSuccessOverHTTPIsByteEqual(t *testing.T) {
+	const answer = `{"result":{"content": [{"type":"text","text":"\u00e9 é","strange":1.0}], "of":"the server"},"jsonrpc":"2.0","id":7,"unknown":"kept"}`
+	for _, kind := range []string{"application/json", "text/event-stream"} {
+		w := serveWeb(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.WriteString(w, map[string]string{"application/json": answer, "text/event-stream": "id: 1\ndata: " + answer + "\n\n"}[kind])
+		}))
+		cmd, _ := reaching(w.URL)
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x"}}`+"\n")
+		require.NoError(t, err)
+		line, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, answer+"\n", line)
+		require.NoError(t, in.Close())
+		require.NoError(t, cmd.Wait())
 	}
 }

@@ -10,9 +10,12 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/audit"
@@ -20,7 +23,6 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/front"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
 )
@@ -71,94 +73,120 @@ func run(args []string, std streams) int {
 	if c == nil {
 		return status
 	}
-	fail := func(err error) int {
+	r := &running{Config: c}
+	defer r.end()
+	if err := r.prepare(std); err != nil {
 		fmt.Fprintln(std.err, "mcpchain run:", err)
 		return exitUsage
 	}
-	if len(c.Command) == 0 && c.To == "" {
-		return fail(config.ErrNoCommand)
-	}
-	header, secrets, err := c.Header(os.LookupEnv)
-	if err != nil {
-		return fail(err)
-	}
-	logs := io.Writer(std.err)
-	if c.Log != "" {
-		file, err := os.OpenFile(c.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return fail(err)
-		}
-		defer file.Close() //nolint:errcheck // each record is one write
-		logs = file
-	}
-	hide := config.Hider(append(os.Environ(), "redis="+c.Redis), c.Command, c.SecretEnv, secrets...)
-	logger := newLogger(logs, c, hide)
-	var record *audit.Log
-	if c.Audit != "" {
-		if record, err = audit.Open(c.Audit, nil); err != nil {
-			return fail(err)
-		}
-		defer record.Close() //nolint:errcheck // each record was written before its call was answered
-	}
-	stderr := proxy.Lines(std.err)
-	if c.LogJSON && c.Log == "" {
-		stderr = func(line string) { logger.Info("the server writes", slog.String("line", line)) }
-	}
-	start, err := reached(c, header, logger)
-	if err != nil {
-		return fail(err)
-	}
-	parts := config.Parts{Logger: logger, Hide: hide, Record: record}
-	if c.Redis != "" {
-		shared, end, err := openRedis(c.Redis, logger)
-		if err != nil {
-			return fail(err)
-		}
-		defer end()
-		parts.Shared = shared
-	}
-	if c.HTTP != "" {
-		parts.Drain = &drain.Drain{Lag: time.Duration(c.Lag)}
-	}
-	chain := c.Chain(parts)
-	if c.OTel {
-		tracing, end, err := export(context.Background(), c, logger)
-		if err != nil {
-			return fail(err)
-		}
-		defer end()
-		chain = mcpchain.Chain(tracing, chain)
-	}
-	opts := proxy.Options{
-		Command: c.Command, In: std.in, Out: std.out, Logger: logger, Stderr: stderr, Hide: hide,
-		Chain: chain, Decode: c.Decodes(), Serial: c.SerialWrites,
-		MaxRequest: c.MaxRequest, MaxAnswer: c.MaxAnswer, Hang: time.Duration(c.Hang),
-		Tools:   proxy.Tools{Hide: c.Hide, Reads: c.Reads, ReadOnly: c.ReadOnly},
-		Restart: proxy.Restart{First: 100 * time.Millisecond, Most: 30 * time.Second, Steady: time.Minute},
-	}
-	if start != nil {
-		opts.Start = func() (proxy.Server, error) { return start(nil) }
-	}
 	ctx, ended := untilSignal()
 	if c.HTTP != "" {
-		served := front.Options{Proxy: opts}
-		if c.PassAuthorization {
-			served.Start = start
-		}
-		return serve(ctx, c, served, parts)
+		return r.serve(ctx)
 	}
-	status = proxy.New(opts).Run(ctx)
+	status = proxy.New(r.opts).Run(ctx)
 	if sig := ended(); sig != 0 {
 		return 128 + sig
 	}
 	return status
 }
 
-// reached returns what begins a session with a server over HTTP, nil for one that is started.
-func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(authorization func() string) (proxy.Server, error), error) {
-	if c.To == "" {
-		return nil, nil
+// running is what the configuration comes to.
+type running struct {
+	*config.Config
+
+	parts config.Parts
+	opts  proxy.Options
+	start func(authorization func() string) (proxy.Server, error) // nil for a server that is started
+	ends  []func()                                                // what is to be closed, in this order
+}
+
+func (r *running) end() {
+	for _, end := range slices.Backward(r.ends) {
+		end()
 	}
+}
+
+// prepare opens all that is needed. An error is one of the configuration.
+func (r *running) prepare(std streams) error {
+	if len(r.Command) == 0 && r.To == "" {
+		return config.ErrNoCommand
+	}
+	header, secrets, err := r.Header(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	logs := io.Writer(std.err)
+	if r.Log != "" {
+		file, err := os.OpenFile(r.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		r.ends = append(r.ends, func() { _ = file.Close() }) // each record is one write
+		logs = file
+	}
+	r.parts.Hide = config.Hider(append(os.Environ(), "redis="+r.Redis), r.Command, r.SecretEnv, secrets...)
+	r.parts.Logger = newLogger(logs, r.Config, r.parts.Hide)
+	if r.To != "" {
+		if r.start, err = reached(r.Config, header, r.parts.Logger); err != nil {
+			return err
+		}
+	}
+	chain, err := r.chain()
+	if err != nil {
+		return err
+	}
+	stderr := proxy.Lines(std.err)
+	if r.LogJSON && r.Log == "" {
+		stderr = func(line string) { r.parts.Logger.Info("the server writes", slog.String("line", line)) }
+	}
+	r.opts = proxy.Options{
+		Command: r.Command, In: std.in, Out: std.out, Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
+		Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
+		MaxRequest: r.MaxRequest, MaxAnswer: r.MaxAnswer, Hang: time.Duration(r.Hang),
+		Tools:   proxy.Tools{Hide: r.Hide, Reads: r.Reads, ReadOnly: r.ReadOnly},
+		Restart: proxy.Restart{First: 100 * time.Millisecond, Most: 30 * time.Second, Steady: time.Minute},
+	}
+	if r.start != nil {
+		r.opts.Start = func() (proxy.Server, error) { return r.start(nil) }
+	}
+	return nil
+}
+
+// chain returns the middlewares, and opens what they keep things in.
+func (r *running) chain() (mcp.Middleware, error) {
+	if r.Audit != "" {
+		record, err := audit.Open(r.Audit, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.ends = append(r.ends, func() { _ = record.Close() }) // each record was written before its call was answered
+		r.parts.Record = record
+	}
+	if r.Redis != "" {
+		shared, end, err := openRedis(r.Redis, r.parts.Logger)
+		if err != nil {
+			return nil, err
+		}
+		r.ends = append(r.ends, end)
+		r.parts.Shared = shared
+	}
+	if r.HTTP != "" {
+		r.parts.Drain = &drain.Drain{Lag: time.Duration(r.Lag)}
+	}
+	chain := r.Chain(r.parts)
+	if r.OTel {
+		tracing, end, err := export(context.Background(), r.Config, r.parts.Logger)
+		if err != nil {
+			return nil, err
+		}
+		r.ends = append(r.ends, end)
+		chain = mcpchain.Chain(tracing, chain)
+	}
+	return chain, nil
+}
+
+// reached returns what begins a session with a server over HTTP.
+func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(authorization func() string) (proxy.Server, error), error) {
 	if u, err := remote.Check(c.To); err == nil && u.Scheme == "http" && len(header) > 0 && !loopback(u.Hostname()) {
 		logger.Warn("headers are sent unencrypted, because the URL of -to is not https", slog.String("host", u.Host))
 	}

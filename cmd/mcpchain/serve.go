@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/transport"
 
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/front"
 )
 
@@ -20,28 +19,31 @@ const lastAnswers = 5 * time.Second
 
 // serve serves HTTP until ctx ends. Then it takes no more calls, and returns when those that run have been
 // answered, or have had their time.
-func serve(ctx context.Context, c *config.Config, opts front.Options, parts config.Parts) int {
-	log := parts.Logger
+func (r *running) serve(ctx context.Context) int {
+	log := r.parts.Logger
 	fail := func(what string, err error, status int) int {
-		log.Error(what, slog.String("error", parts.Hide(err.Error())))
+		log.Error(what, slog.String("error", r.parts.Hide(err.Error())))
 		return status
 	}
-	if len(c.Command) > 0 { // before the first client finds out
-		if _, err := exec.LookPath(c.Command[0]); err != nil {
+	if len(r.Command) > 0 { // before the first client finds out
+		if _, err := exec.LookPath(r.Command[0]); err != nil {
 			return fail("the server cannot be started", err, 127)
 		}
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.HTTP)
 	if err != nil {
 		return fail("the address cannot be served", err, exitFailed)
 	}
-	opts.Logger, opts.Sessions, opts.Idle = log, c.Sessions, time.Duration(c.Idle)
+	opts := front.Options{Proxy: r.opts, Logger: log, Sessions: r.Sessions, Idle: time.Duration(r.Idle)}
+	if r.PassAuthorization {
+		opts.Start = r.start
+	}
 	f := front.New(opts)
-	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: transport.Bounds{BodyBytes: int64(c.MaxRequest)}})
-	web := &http.Server{Handler: c.Mux(endpoint, parts.Drain), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
+	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: transport.Bounds{BodyBytes: int64(r.MaxRequest)}})
+	web := &http.Server{Handler: r.Mux(endpoint, r.parts.Drain), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	log.Info("serving", slog.String("url", "http://"+listener.Addr().String()+c.Path))
+	log.Info("serving", slog.String("url", "http://"+listener.Addr().String()+r.Path))
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		log.Warn("who reaches this address can use the server: put a proxy in front that says who may")
 	}
@@ -51,9 +53,9 @@ func serve(ctx context.Context, c *config.Config, opts front.Options, parts conf
 		status = fail("the address is not served any more", err, exitFailed)
 	case <-ctx.Done():
 	}
-	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(c.Lag)+time.Duration(c.Drain))
+	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(r.Lag)+time.Duration(r.Drain))
 	defer cancel()
-	if err := parts.Drain.Shutdown(calls); err != nil {
+	if err := r.parts.Drain.Shutdown(calls); err != nil {
 		status = fail("calls did not end", err, exitFailed)
 	}
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)

@@ -69,7 +69,7 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 	for _, s := range settings {
 		c := Default()
 		before := *c
-		value := map[string]string{"": "true", "N": "5000", "TIME": "7s", "A,B": "x,y", "DIR": "d", "FILE": "f", "ADDRESS": "a", "PATH": "p", "WHO": "w", "URL": "http://x", "'NAME: VALUE'": "X: y"}[s.value]
+		value := map[string]string{"": "true", "N": "5000", "TIME": "7s", "A,B": "x,y", "DIR": "d", "FILE": "f", "ADDRESS": "a", "PATH": "p", "WHO": "w", "URL": "http://x", "HEADER": "X: y"}[s.value]
 		require.NoError(t, s.set(c, value), s.name)
 		for i := range fields.NumField() {
 			name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")

@@ -62,7 +62,7 @@ func list(name, help string, field func(*Config) *[]string) setting {
 // settings are the flags, in the order of help.
 var settings = []setting{
 	text("to", "URL", "the server is reached over HTTP, and not started", func(c *Config) *string { return &c.To }),
-	headers("header", "a header for -to, several times if need be; ${NAME} is an environment variable"),
+	headers("header", "'NAME: VALUE' for -to, several times if need be; ${ENV} stands for a variable"),
 	boolean("pass-authorization", "give the client's header Authorization to the server of -to", func(c *Config) *bool { return &c.PassAuthorization }),
 	text("http", "ADDRESS", "serve HTTP there, such as 127.0.0.1:8080, instead of stdio", func(c *Config) *string { return &c.HTTP }),
 	text("path", "PATH", "where on that address (/mcp)", func(c *Config) *string { return &c.Path }),

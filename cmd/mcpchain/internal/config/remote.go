@@ -19,7 +19,7 @@ import (
 
 // headers is the flag -header, which may be given several times.
 func headers(name, help string) setting {
-	return setting{name, "'NAME: VALUE'", help, func(c *Config, text string) error {
+	return setting{name, "HEADER", help, func(c *Config, text string) error {
 		name, value, ok := strings.Cut(text, ":")
 		if !ok {
 			name = "" // which is refused later: an error of a flag would repeat what may be a secret

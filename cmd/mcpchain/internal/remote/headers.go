@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,7 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 	if hasSessions(version) || m.Method == "" {
 		return
 	}
-	header.Set("Mcp-Method", m.Method)
+	header.Set("Mcp-Method", encoded(m.Method))
 	var params struct {
 		Name      string                     `json:"name"`
 		URI       string                     `json:"uri"`
@@ -77,7 +78,7 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 	default:
 		return
 	}
-	if !raw {
+	if !raw || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		name = encoded(name)
 	}
 	header.Set("Mcp-Name", name)
@@ -152,15 +153,18 @@ func (s *Session) learn(m *rpc.Message, answer []byte) {
 
 func (p *property) bindings(path []string, all []binding) []binding {
 	for name, inner := range p.Properties {
-		here := append(path[:len(path):len(path)], name)
+		here := slices.Concat(path, []string{name})
 		var header string
-		if json.Unmarshal(inner.Header, &header) == nil && header != "" {
+		if json.Unmarshal(inner.Header, &header) == nil && header != "" && strings.Trim(header, allowedInNames) == "" {
 			all = append(all, binding{here, header})
 		}
 		all = inner.bindings(here, all)
 	}
 	return all
 }
+
+// allowedInNames are the characters that names of headers consist of.
+const allowedInNames = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // value returns the argument as a text, if the call has it and it can stand in a header.
 func (b *binding) value(args map[string]json.RawMessage) (string, bool) {

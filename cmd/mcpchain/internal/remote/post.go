@@ -50,7 +50,7 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	}
 	s.describe(req.Header, c.Message, c.version, c.tries == maxTries)
 	var began atomic.Bool
-	res, err := s.client.http.Do(traced(req, &began))
+	res, err := s.client.http.Do(traced(req, &began)) //nolint:bodyclose // whoever reads it closes it
 	if err != nil {
 		return brokenError(err, began.Load())
 	}

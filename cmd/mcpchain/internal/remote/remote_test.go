@@ -220,7 +220,7 @@ func TestASession(t *testing.T) {
 	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
-		all = append(all, seen{r.Method, r.Header.Get("Mcp-Session-Id"), r.Header.Get("Mcp-Protocol-Version"), r.Header.Get("Mcp-Method"), r.Header.Get("Mcp-Name"), r.Header.Get("Last-Event-Id"), string(body)})
+		all = append(all, seen{r.Method, r.Header.Get("Mcp-Session-Id"), r.Header.Get("Mcp-Protocol-Version"), r.Header.Get("Mcp-Method"), r.Header.Get("Mcp-Name"), r.Header.Get("Last-Event-ID"), string(body)})
 		mu.Unlock()
 		switch {
 		case r.Method == http.MethodGet:
@@ -287,7 +287,7 @@ func TestHeadersOfAMessage(t *testing.T) {
 			lists.Add(1)
 			page := `"nextCursor":"2","tools":[{"name":"plain","inputSchema":{}}]`
 			if strings.Contains(string(body), `"cursor":"2"`) {
-				page = `"tools":[{"name":"größe","inputSchema":{"properties":{"a":{"x-mcp-header":"A"},"in":{"properties":{"b":{"x-mcp-header":"B"},"c":{"x-mcp-header":7}}}}}}]`
+				page = `"tools":[{"name":"größe","inputSchema":{"properties":{"a":{"x-mcp-header":"A"},"in":{"properties":{"b":{"x-mcp-header":"B"},"c":{"x-mcp-header":7},"d":{"x-mcp-header":"no name"}}}}}}]`
 			}
 			answerJSON(w, 200, `{"jsonrpc":"2.0","id":"mcpchain-tools","result":{`+page+`}}`)
 		case strict.Load() && r.Header.Get("Mcp-Name") != "größe":
@@ -305,7 +305,7 @@ func TestHeadersOfAMessage(t *testing.T) {
 	require.Zero(t, lists.Load(), "nobody asked for them")
 
 	strict.Store(true) // and a server that compares the name as it stands
-	s.send(callOf("1", "größe", `{"a":-12,"in":{"b":" x","c":"y"}}`))
+	s.send(callOf("1", "größe", `{"a":-12,"in":{"b":" x","c":"y","d":"z"}}`))
 	require.Contains(t, s.line(), `"größe","-12","=?base64?IHg=?=",""]`)
 	require.EqualValues(t, 2, lists.Load(), "both pages, once")
 	s.send(callOf("1", "other", `{}`))
@@ -314,6 +314,8 @@ func TestHeadersOfAMessage(t *testing.T) {
 	strict.Store(false)
 	s.send(strings.NewReplacer("tools/call", "resources/read", `"name":"x"`, `"uri":"a://b"`).Replace(callOf("1", "x", `{}`)))
 	require.Contains(t, s.line(), `"resources/read","a://b","",""`)
+	s.send(strings.Replace(callOf("1", "x", `{}`), "tools/call", `odd\nmethod`, 1))
+	require.Contains(t, s.line(), `"=?base64?b2RkCm1ldGhvZA==?=","","",""`)
 	s.send(callOf("1", "größe", `{"a":true,"in":7}`))
 	require.Contains(t, s.line(), `"true","",""]`)
 	s.send(callOf("1", "größe", `{"a":1.5,"in":{"b":null}}`))
@@ -458,7 +460,7 @@ func TestResumed(t *testing.T) {
 			events(w, "retry: 1\nid: e0\ndata:\n\n")
 			return
 		}
-		asked = append(asked, r.Header.Get("Last-Event-Id"))
+		asked = append(asked, r.Header.Get("Last-Event-ID"))
 		switch len(asked) {
 		case 1:
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -50,7 +50,7 @@ func (s *Session) stream(ctx context.Context, c *call, res *http.Response) error
 				return context.Cause(ctx)
 			}
 			pause = min(2*pause, mostPause)
-			if res, err = s.get(ctx, at.id); err == nil {
+			if res, err = s.get(ctx, at.id); err == nil { //nolint:bodyclose // follow closes it
 				break
 			}
 			var f *failure
@@ -74,19 +74,22 @@ func unlessEnd(err error) error {
 func (s *Session) follow(c *call, res *http.Response, at *position) (moved bool, err error) {
 	defer res.Body.Close() //nolint:errcheck // it was read
 	r := newEventReader(res.Body, s.client.MaxAnswer, *at)
-	before, closing := at.id, false
+	before := at.id
+	var last *time.Timer // ends the stream behind the answer
 	for {
 		data, err := r.next()
 		*at = r.position
 		moved = moved || at.id != before
 		if err != nil {
+			if last != nil {
+				last.Stop()
+			}
 			return moved, err
 		}
 		moved = true
 		s.received(c, inLine(data))
-		if c != nil && (c.answered || c.retried()) && !closing {
-			closing = true
-			defer time.AfterFunc(behind, func() { _ = res.Body.Close() }).Stop()
+		if c != nil && (c.answered || c.retried()) && last == nil {
+			last = time.AfterFunc(behind, func() { _ = res.Body.Close() })
 		}
 	}
 }
