@@ -159,7 +159,7 @@ func Flags() []string {
 // Help writes a line for each flag.
 func Help(w io.Writer) {
 	row := func(name, value, help string) {
-		fmt.Fprintf(w, "  %-18s %s\n", strings.TrimSpace("-"+name+" "+value), help)
+		fmt.Fprintf(w, "  %-20s %s\n", strings.TrimSpace("-"+name+" "+value), help)
 	}
 	row("config", "FILE", "a file with these settings, and rules (docs/program.md)")
 	for _, s := range settings {
