@@ -40,6 +40,7 @@ func found(report *probe.Report) []string {
 // TestSoundPasses proves that no check finds anything in a server that does all right, and that each
 // check has something to look at there.
 func TestSoundPasses(t *testing.T) {
+	t.Parallel()
 	report := checked(t, "sound", 20*time.Second)
 	for _, r := range report.Results {
 		require.Empty(t, r.Findings, r.Check.Name)
@@ -111,15 +112,17 @@ func TestEachCheckFinds(t *testing.T) {
 // TestHostileServer proves that no schema and no answer of a server stops the checks.
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
-	report := checked(t, "hostile", 3*time.Second)
-	require.Contains(t, found(report), "argument-missing", "it takes everything")
-	require.Contains(t, found(report), "structured-content")
+	report := checked(t, "hostile", 300*time.Millisecond)
 	require.Less(t, report.Took, 2*time.Minute)
 	require.Equal(t, "hostile 1", report.Server)
-	require.Equal(t, []string{"tool_2"}, report.NotCalled, "what a terminal obeys is left out")
 	for _, r := range report.Results {
 		require.NotContains(t, fmt.Sprint(r), "\x1b")
 	}
+
+	// With enough time for its endless lists.
+	report = checked(t, "hostile", 30*time.Second, "argument-missing", "structured-content")
+	require.Equal(t, []string{"argument-missing", "structured-content"}, found(report), "it takes everything")
+	require.Equal(t, []string{"tool_2"}, report.NotCalled, "what a terminal obeys is left out")
 }
 
 // TestCancelled proves that the checks end, with their server, when they are no longer wanted.
