@@ -22,7 +22,7 @@ const lastAnswers = 5 * time.Second
 func (r *running) serve(ctx context.Context) int {
 	log := r.parts.Logger
 	fail := func(what string, err error, status int) int {
-		log.Error(what, slog.String("error", r.parts.Hide(err.Error())))
+		log.ErrorContext(ctx, "the program over HTTP", slog.String("what", what), slog.String("error", r.parts.Hide(err.Error())))
 		return status
 	}
 	if len(r.Command) > 0 { // before the first client finds out
@@ -43,9 +43,9 @@ func (r *running) serve(ctx context.Context) int {
 	web := &http.Server{Handler: r.Mux(endpoint, r.parts.Drain), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	log.Info("serving", slog.String("url", "http://"+listener.Addr().String()+r.Path))
+	log.InfoContext(ctx, "serving", slog.String("url", "http://"+listener.Addr().String()+r.Path))
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		log.Warn("who reaches this address can use the server: put a proxy in front that says who may")
+		log.WarnContext(ctx, "who reaches this address can use the server: put a proxy in front that says who may")
 	}
 	status := exitOK
 	select {

@@ -150,7 +150,7 @@ func TestSessionsOverHTTP(t *testing.T) {
 	require.Equal(t, pid(t, newer), pid(t, another))
 
 	res, body := posted(t, url, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+	require.Equal(t, http.StatusServiceUnavailable, res.status)
 	require.Contains(t, body, "there are as many sessions as may be")
 
 	was := pid(t, older)
@@ -174,7 +174,13 @@ func TestAnOlderServerOverHTTP(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "the server does not speak 2026-07-28"))
 }
 
-func posted(t *testing.T, url string, header map[string]string, body string) (*http.Response, string) {
+// answered is an answer of HTTP.
+type answered struct {
+	status int
+	header http.Header
+}
+
+func posted(t *testing.T, url string, header map[string]string, body string) (answered, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -190,7 +196,7 @@ func posted(t *testing.T, url string, header map[string]string, body string) (*h
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
-	return res, string(got)
+	return answered{res.StatusCode, res.Header}, string(got)
 }
 
 func TestRefusedOverHTTP(t *testing.T) {
@@ -235,7 +241,7 @@ func TestRefusedOverHTTP(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res, body := posted(t, url, c.header, c.body)
-			require.Equal(t, c.status, res.StatusCode, body)
+			require.Equal(t, c.status, res.status, body)
 			require.Contains(t, body, c.want)
 		})
 	}
@@ -261,7 +267,7 @@ func TestAServerThatCannotWorkOverHTTP(t *testing.T) {
 			method = header["Mcp-Method"]
 		}
 		res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-		require.Contains(t, body, "Service unavailable", res.Status)
+		require.Contains(t, body, "Service unavailable", res.status)
 		require.NotContains(t, body, "/srv")
 	}
 	require.Contains(t, log.String(), "/srv/private/key.pem")
@@ -312,7 +318,7 @@ func TestDrainedInTheMiddleOfACall(t *testing.T) {
 			answer <- err.Error()
 			return
 		}
-		answer <- text(t, res)
+		answer <- res.Content[0].(*mcp.TextContent).Text
 	}()
 	require.Eventually(t, func() bool { return pid(t, s) > 0 }, 5*time.Second, 10*time.Millisecond)
 	time.Sleep(100 * time.Millisecond)
@@ -441,10 +447,10 @@ func TestTokensArePassedOn(t *testing.T) {
 					meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`
 				}
 				res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+meta+`"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-				require.Contains(t, body, "Not authenticated", "%s %s %s", res.Status, method, log)
+				require.Contains(t, body, "Not authenticated", "%d %s %s", res.status, method, log)
 				if token != "" {
-					require.Equal(t, http.StatusUnauthorized, res.StatusCode, body)
-					require.Contains(t, res.Header.Get("WWW-Authenticate"), `error="invalid_token"`)
+					require.Equal(t, http.StatusUnauthorized, res.status, body)
+					require.Contains(t, res.header.Get("WWW-Authenticate"), `error="invalid_token"`)
 				}
 			}
 		}

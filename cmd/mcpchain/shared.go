@@ -60,7 +60,7 @@ func export(ctx context.Context, c *config.Config, logger *slog.Logger) (tracing
 		return nil, nil, fmt.Errorf("otel: %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { // what could not be sent
-		logger.Warn("opentelemetry", slog.String("error", err.Error()))
+		logger.WarnContext(ctx, "opentelemetry", slog.String("error", err.Error()))
 	}))
 	traces := sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans), sdktrace.WithResource(about))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(measurements)), sdkmetric.WithResource(about))
@@ -68,7 +68,7 @@ func export(ctx context.Context, c *config.Config, logger *slog.Logger) (tracing
 		ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
 		defer cancel()
 		if err := errors.Join(traces.Shutdown(ctx), meters.Shutdown(ctx)); err != nil {
-			logger.Warn("opentelemetry", slog.String("error", err.Error()))
+			logger.WarnContext(ctx, "opentelemetry", slog.String("error", err.Error()))
 		}
 	}
 	return mcpotel.New(&mcpotel.Options{TracerProvider: traces, MeterProvider: meters}), end, nil

@@ -34,11 +34,9 @@ func TestReplicas(t *testing.T) {
 	}
 	first := call(one, "ann", "a-key-of-hers")
 	require.Contains(t, first, `"pid"`)
-	structured := first[strings.Index(first, `"structuredContent"`):]
-	require.Contains(t, call(two, "ann", "a-key-of-hers"), structured[:20], "the answer of the other program")
 	other := call(two, "bob", "a-key-of-hers")
 	require.NotEqual(t, pidOf(t, first), pidOf(t, other), "the key of another caller is another key")
-	require.Equal(t, pidOf(t, first), pidOf(t, call(two, "ann", "a-key-of-hers")))
+	require.Equal(t, pidOf(t, first), pidOf(t, call(two, "ann", "a-key-of-hers")), "the answer of the other program")
 	for range 3 {
 		first = call(one, "cid", "") + call(two, "cid", "")
 	}

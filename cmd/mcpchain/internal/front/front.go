@@ -254,7 +254,7 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 	}
 	m, refused := rpc.Parse(body)
 	if refused != nil {
-		f.Logger.Warn("a body is no message that a server can read", slog.Int("bytes", len(body)), slog.String("reason", refused.Reason))
+		f.Logger.WarnContext(req.Context(), "a body is no message that a server can read", slog.Int("bytes", len(body)), slog.String("reason", refused.Reason))
 		refuse(w, http.StatusBadRequest, refused)
 		return
 	}

@@ -162,7 +162,7 @@ func (f *Front) server(req *http.Request) (s *session, supported []string, faile
 		return nil, nil, failed, nil
 	}
 	if supported != nil && !slices.ContainsFunc(supported, isModern) {
-		f.Logger.Info("the server does not speak "+modern+": such clients are asked to speak an older version", slog.Any("supported", supported))
+		f.Logger.InfoContext(req.Context(), "the server does not speak "+modern+": such clients are asked to speak an older version", slog.Any("supported", supported))
 		f.leave(s)
 		s, of.session = nil, nil
 	}
