@@ -71,7 +71,7 @@ func faultOf(report *explain.Report, tool string) *fault.Error {
 
 // fits reports whether there is room for a fault, and for so many bytes more.
 func fits(e *fault.Error, more int) bool {
-	machine, err := json.Marshal(e)
+	machine, err := e.MarshalJSON() // as long as json.Marshal makes it, which would read it once more
 	if err != nil {
 		return false
 	}

@@ -48,7 +48,7 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *failure.Failur
 		}
 		c.Explain(f, classify.Finding{Fault: told})
 	case len(matches) > 0:
-		c.Explain(f, classify.Finding{Wire: withData(wire, told)})
+		c.Explain(f, withData(wire, told))
 	}
 }
 
@@ -75,22 +75,26 @@ func unknown(c *call.Call, wire *jsonrpc.Error) string {
 	return what
 }
 
-// withData returns the protocol error with the suggestion in its message, and with
+// withData returns the finding for the protocol error with the suggestion in its message, and with
 // the machine form added to its data.
-func withData(wire *jsonrpc.Error, told *fault.Error) *jsonrpc.Error {
-	data, own := map[string]any{}, map[string]any{}
-	raw, err := json.Marshal(told)
+func withData(wire *jsonrpc.Error, told *fault.Error) classify.Finding {
+	data, own := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	raw, err := told.MarshalJSON()
 	if err != nil || json.Unmarshal(raw, &data) != nil {
-		return wire // cannot be: a fault holds only what JSON can hold
+		return classify.Finding{Wire: wire} // cannot be: a fault holds only what JSON can hold
 	}
+	public := told
 	if len(wire.Data) > 0 && json.Unmarshal(wire.Data, &own) == nil {
 		maps.Copy(data, own)
-	} else if told.Data().ResourceType == "resource" {
-		data["uri"] = told.Data().Identifier // the SDK writes no JSON of some addresses
+		public = nil // the data says more, or something else
+	} else if d := told.Data(); d.ResourceType == "resource" { // the SDK writes no JSON of some addresses
+		if data["uri"], err = json.Marshal(d.Identifier); err != nil {
+			return classify.Finding{Wire: wire}
+		}
 	}
 	if raw, err = json.Marshal(data); err != nil {
-		return wire
+		return classify.Finding{Wire: wire}
 	}
 	text, label := told.Text(), told.Kind().Label()+": "
-	return &jsonrpc.Error{Code: wire.Code, Message: text[len(label):], Data: raw}
+	return classify.Finding{Wire: &jsonrpc.Error{Code: wire.Code, Message: text[len(label):], Data: raw}, Fault: public}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // maxText bounds the schemas that are kept, of all servers together, by the bytes of their texts: each
-// counts under its text and under every pointer to it. That is room for 7,000 typed tools of 400 bytes.
+// counts under its text, under every pointer to it and under every other form of its text. That is room for 7,000 typed tools of 400 bytes.
 // Compiled, a byte takes about 30; a schema that takes more counts as a longer one.
 const (
 	maxText     = 6 << 20
@@ -26,7 +26,7 @@ const (
 // are known by what stands in them: a tool that gets another schema gets another entry.
 type schemas struct {
 	mu   sync.Mutex
-	kept map[any]entry // by hash, and by pointer: the SDK never changes a schema that it serves
+	kept map[any]entry // by hash, also of the text as it is listed, and by pointer: the SDK never changes a schema that it serves
 	text int           // bytes of all that are kept
 }
 
@@ -40,9 +40,17 @@ type compile func() (*explain.Schema, error)
 
 // get returns the entry for a schema as a tool lists it, nil for one that is no JSON.
 func (c *schemas) get(listed any) compile {
-	pointer, _ := listed.(*jsonschema.Schema)
+	var short any // a key for which the schema need not be written as JSON, nil for none
+	switch s := listed.(type) {
+	case *jsonschema.Schema:
+		if s != nil {
+			short = s
+		}
+	case json.RawMessage:
+		short = sha256.Sum256(s)
+	}
 	c.mu.Lock()
-	known := c.kept[pointer] // never nil's
+	known := c.kept[short] // never nil's
 	c.mu.Unlock()
 	if known.compile != nil {
 		return known.compile
@@ -64,8 +72,8 @@ func (c *schemas) get(listed any) compile {
 		}), len(text)}
 		c.keep(hash, known)
 	}
-	if pointer != nil {
-		c.keep(pointer, known)
+	if short != nil {
+		c.keep(short, known)
 	}
 	return known.compile
 }

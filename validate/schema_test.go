@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,13 @@ func TestSchemasAreKept(t *testing.T) {
 	before := compiled(raw)
 	raw["type"] = "string"
 	require.NotSame(t, before, compiled(raw), "it was changed")
+	text := json.RawMessage(`{ "a": 1, "b": 2 }`)
+	before = compiled(map[string]any{"a": 1, "b": 2})
+	require.Same(t, before, compiled(text), "other spaces")
+	require.Same(t, before, compiled(text))
+	require.Contains(t, c.kept, any(sha256.Sum256(text)), "and is not written as JSON again")
+	copy(text, `{ "a": 3`)
+	require.NotSame(t, before, compiled(text), "it was changed")
 	for _, none := range []any{nil, (*jsonschema.Schema)(nil), json.RawMessage(`{`), func() {}} {
 		require.Nil(t, c.get(none))
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -216,7 +215,8 @@ func appendMeta(b []byte, meta mcp.Meta) ([]byte, bool) {
 	if len(meta) == 0 {
 		return b, true
 	}
-	for _, key := range slices.Sorted(maps.Keys(meta)) {
+	var few [fewKeys]string
+	for _, key := range sorted(few[:0], meta) {
 		if ofOneRequest[key] || strings.HasPrefix(key, wire.Prefix) {
 			continue
 		}
@@ -228,8 +228,21 @@ func appendMeta(b []byte, meta mcp.Meta) ([]byte, bool) {
 	return b, true
 }
 
+// fewKeys is how many keys of a map are sorted without an allocation.
+const fewKeys = 16
+
+// sorted appends the keys of a map to keys, which is empty, in order.
+func sorted[V any](keys []string, m map[string]V) []string {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 func appendHeader(b []byte, header http.Header) []byte {
-	for _, name := range slices.Sorted(maps.Keys(header)) {
+	var few [fewKeys]string
+	for _, name := range sorted(few[:0], header) {
 		if !ofOneRequest[name] {
 			b = appendTexts(appendText(append(b, 'h'), name), header[name])
 		}
@@ -281,7 +294,8 @@ func appendValue(b []byte, v any, depth int) (_ []byte, ok bool) {
 		return b, true
 	case map[string]any:
 		b = binary.BigEndian.AppendUint32(append(b, 'o'), uint32(len(v))) //nolint:gosec // no map has more
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		var few [fewKeys]string
+		for _, key := range sorted(few[:0], v) {
 			if b, ok = appendValue(appendText(b, key), v[key], depth-1); !ok {
 				return b, false
 			}

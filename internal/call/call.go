@@ -2,8 +2,8 @@
 // failure that it ends with, its record in the log, and the one renderer of answers. It has
 // four rooms:
 //
-//   - the call: call.go, settings.go (what the middlewares establish), part.go, witness.go, ending.go
-//     and request.go;
+//   - the call: call.go, settings.go (what the middlewares establish), part.go, witness.go, ending.go,
+//     request.go and stack.go;
 //   - its failure: failure.go carries what package failure makes and decides;
 //   - what is sent and recorded: render.go, content.go, steps.go, toolfailure.go and observe.go send,
 //     record.go records, with package sink;
@@ -192,6 +192,9 @@ func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp
 
 func (o *opener) open(call *Call) (mcp.Result, error) {
 	if !call.quiet {
+		if call.method == MethodCallTool {
+			deepen(false)
+		}
 		if call.exchange = exchange.Take(call.req); call.exchange != nil {
 			return o.follow(call)
 		}

@@ -147,7 +147,7 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 	// A call that the caller gave up is cancelled, whatever fault describes its end.
 	case c.GivenUp():
 		return outcomeCancelled
-	case f.Wire() != nil:
+	case f.Wire() != nil && f.Origin() != classify.Explained: // whose data is ours
 		if _, ours := classify.FromJSON(f.Wire().Data); !ours {
 			return outcomeProtocolError
 		}

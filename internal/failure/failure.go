@@ -124,16 +124,18 @@ func otherSide(v *View) fault.Party {
 }
 
 // Explained returns the failure as x explains it, for a middleware that knows more about it than
-// its error says. x has a Fault, or a Wire that replaces the protocol error. The original error
-// stays, for the log and for the middlewares outside. The explanation is not masked: it is made of
-// what the server lists to the caller anyway and of what the caller sent, which the explaining
-// middleware has scrubbed. What others have added to f is not carried over.
+// its error says. x has a Fault, or a Wire that replaces the protocol error, with the Fault that its
+// data says if that is known. The original error stays, for the log and for the middlewares outside.
+// The explanation is not masked: it is made of what the server lists to the caller anyway and of what
+// the caller sent, which the explaining middleware has scrubbed. What others have added to f is not
+// carried over.
 func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
 	x.Origin, x.Words, x.By, x.Refused, x.Chosen = classify.Explained, classify.OfSentence, classify.ByFault, f.view.Refused, true
-	if x.Wire != nil {
-		x.Fault = classify.FromWire(x.Wire)
-	} else {
+	switch {
+	case x.Wire == nil:
 		x.Party = classify.PartyOf(x.Fault)
+	case x.Fault == nil:
+		x.Fault = classify.FromWire(x.Wire)
 	}
 	e := &Failure{err: f.err, res: f.res, known: Known{Finding: x}, witnessed: f.witnessed}
 	e.view = reader.View(&Seen{Found: x, Err: f.err, Bare: f.err == nil || bare(f.err)})

@@ -103,8 +103,23 @@ func OverStdio(req mcp.Request) bool {
 	if extra := req.GetExtra(); extra != nil && (extra.Header != nil || extra.TokenInfo != nil) {
 		return false
 	}
-	input, err := os.Stdin.Stat()
-	return err == nil && input.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+	input := stdin.Load()
+	if input == nil || input.file != os.Stdin {
+		input = &standardInput{file: os.Stdin}
+		info, err := input.file.Stat()
+		input.piped = err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+		stdin.Store(input)
+	}
+	return input.piped
+}
+
+// stdin remembers what the standard input is: every masked failure of a server over something else
+// asks, and a program hardly replaces it.
+var stdin atomic.Pointer[standardInput]
+
+type standardInput struct {
+	file  *os.File
+	piped bool
 }
 
 // connections are the names of connections. They are shared by the whole process, so that all

@@ -53,6 +53,25 @@ func grown(n int) byte {
 	return room[n/2]
 }
 
+// TestTheStackOfAToolGrowsOnce: what a handler needs of its stack is there before the chain calls it, so
+// that Go does not copy all frames of the chain and the SDK.
+func TestTheStackOfAToolGrowsOnce(t *testing.T) {
+	moved := make(chan bool, 1)
+	handler := func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		var b byte
+		before := uintptr(unsafe.Pointer(&b))
+		grown(11)
+		moved <- before != uintptr(unsafe.Pointer(&b))
+		return textResult, nil
+	}
+	call := func(handle mcp.MethodHandler) bool {
+		go func() { _, _ = handle(context.Background(), middleware.MethodCallTool, benchRequest) }()
+		return <-moved
+	}
+	require.True(t, call(handler), "the stack of a goroutine begins small")
+	require.False(t, call(mcpchain.Standard(&mcpchain.Options{Logger: quiet()})(handler)))
+}
+
 // TestAllocationsOfACall holds what the chain alone allocates. Of a failure with its record the last ones are
 // the goroutine and the timer that guard the log.
 func TestAllocationsOfACall(t *testing.T) {

@@ -328,15 +328,16 @@ func labelled(text string, kinds bool) bool {
 	if strings.HasPrefix(text, ">") {
 		return false // quoted
 	}
-	var b Builder
+	var room [maxLabel + utf8.UTFMax]byte
+	label := room[:0]
 	for _, r := range text {
 		switch r = ascii(r); {
 		case r == ':':
-			return lineLabels[b.String()] || kinds && kindLabels[b.String()]
+			return lineLabels[string(label)] || kinds && kindLabels[string(label)]
 		case unicode.IsLetter(r):
-			b.WriteRune(unicode.ToLower(r))
+			label = utf8.AppendRune(label, unicode.ToLower(r))
 		}
-		if b.Len() > maxLabel {
+		if len(label) > maxLabel {
 			return false
 		}
 	}
