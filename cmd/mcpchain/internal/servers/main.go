@@ -28,7 +28,7 @@ type server struct {
 	Name     string // of its package
 	Version  string
 	Language string
-	file     string   // below node_modules, or the name of the program
+	file     string   // in its package, or the name of the program
 	args     []string // DIR stands for an empty directory
 }
 
@@ -48,6 +48,8 @@ var servers = []server{
 	{"github.com/modelcontextprotocol/go-sdk/examples/server/sequentialthinking", "v1.8.0", "Go", "sequentialthinking", nil},
 	{"github.com/modelcontextprotocol/go-sdk/examples/server/hello", "v1.8.0", "Go", "hello", nil},
 	{"github.com/mark3labs/mcp-go/examples/everything", "v1.2.1", "Go", "everything", nil},
+	{"@leanspec/mcp-linux-x64", "0.3.0", "Rust", "leanspec-mcp", nil},
+	{"@temporal-cortex/cortex-mcp-linux-x64", "0.9.1", "Rust", "bin/cortex-mcp", nil},
 }
 
 // A comparison is what "mcpchain compare -format json" writes.
@@ -168,7 +170,14 @@ func (s server) install(ctx context.Context, dir string) ([]string, error) {
 		return []string{filepath.Join(bin, s.file)}, run(ctx, dir, nil, "env", "GOWORK=off", "GOBIN="+bin, "go", "install", s.Name+"@"+s.Version)
 	}
 	err := run(ctx, ".", nil, "npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", dir, s.Name+"@"+s.Version)
-	return []string{"node", filepath.Join(dir, "node_modules", filepath.FromSlash(s.Name), filepath.FromSlash(s.file))}, err
+	if err != nil {
+		return nil, err
+	}
+	file, err := filepath.Abs(filepath.Join(dir, "node_modules", filepath.FromSlash(s.Name), filepath.FromSlash(s.file)))
+	if s.Language == "Rust" { // npm brings the program itself, not always as one that may be run
+		return []string{file}, errors.Join(err, os.Chmod(file, 0o700)) //nolint:gosec // to run it is what it is for
+	}
+	return []string{"node", file}, err
 }
 
 // run runs a command. Servers that want a key get an invented one, with which nothing is sent.
