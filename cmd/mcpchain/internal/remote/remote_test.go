@@ -653,6 +653,69 @@ func TestNotGone(t *testing.T) {
 	}
 }
 
+// The stream of a session is asked for once if there is none. If there was one, it tells that the
+// session is gone, before anybody calls. Versions without sessions see nothing of it.
+func TestTheStreamOfASession(t *testing.T) {
+	for _, has := range []bool{false, true} {
+		var gets atomic.Int64
+		gone, cut := atomic.Bool{}, make(chan struct{})
+		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			switch {
+			case gone.Load():
+				w.WriteHeader(http.StatusNotFound)
+			case r.Method == http.MethodGet && has:
+				events(w, ":\n\n")
+				<-cut
+			case r.Method == http.MethodGet:
+				gets.Add(1)
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			case strings.Contains(string(body), "initialize\""):
+				w.Header().Set("Mcp-Session-Id", "s")
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+			case strings.Contains(string(body), "2026-07-28"):
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":"`+r.Header.Get("Mcp-Session-Id")+`"}`)
+			default:
+				w.WriteHeader(http.StatusAccepted)
+			}
+		}))
+		s.send(hi)
+		s.line()
+		s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		s.send(callOf("1", "t", "{}"))
+		require.Contains(t, s.line(), `"result":""`)
+		if !has {
+			s.nothing()
+			require.EqualValues(t, 1, gets.Load())
+			continue
+		}
+		gone.Store(true)
+		close(cut)
+		select {
+		case <-s.Ended():
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "it is not found out")
+		}
+	}
+}
+
+// A stream that goes on behind the answer is ended.
+func TestBehindTheAnswer(t *testing.T) {
+	ended := make(chan struct{})
+	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		events(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+		<-r.Context().Done()
+		close(ended)
+	}))
+	s.send(ping)
+	require.Contains(t, s.line(), `"result"`)
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the stream goes on")
+	}
+}
+
 // A server of an older version does not know the first request of a newer client, which falls back.
 func TestDiscover(t *testing.T) {
 	s := begin(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
