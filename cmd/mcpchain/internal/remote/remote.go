@@ -27,8 +27,8 @@ type Options struct {
 type Client struct {
 	Options
 
-	origin string // of the URL: the rest may hold secrets
-	http   *http.Client
+	first time.Duration // see firstPause
+	http  *http.Client
 }
 
 // The times that a server may take, but for the answer to a request: that may take as long as it
@@ -47,12 +47,11 @@ const (
 
 // New returns a Client. The URL must be one that [Check] takes.
 func New(opts Options) (*Client, error) {
-	u, err := Check(opts.URL)
-	if err != nil {
+	if _, err := Check(opts.URL); err != nil {
 		return nil, err
 	}
 	dialer := &net.Dialer{Timeout: dialTime, KeepAlive: aliveTime}
-	return &Client{Options: opts, origin: u.Scheme + "://" + u.Host, http: &http.Client{
+	return &Client{Options: opts, first: firstPause, http: &http.Client{
 		CheckRedirect: sameServer,
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,

@@ -68,6 +68,7 @@ func begin(t *testing.T, url string) *side {
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	require.NoError(t, err)
+	c.first = time.Millisecond
 	s := &side{Session: c.Start(nil), t: t, log: log, next: make(chan event, 100)}
 	go func() {
 		for {
@@ -410,6 +411,26 @@ func TestRedirects(t *testing.T) {
 	s.send(ping)
 	require.Contains(t, s.line(), "result")
 
+	// Neither another server, nor the same one without or with encryption, nor another request.
+	asked := atomic.Int64{}
+	other := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, to := range []string{other, "https://HOST/", "/"} {
+			if to == "/" && status > 303 {
+				continue
+			}
+			got := atomic.Int64{}
+			s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+				got.Add(1)
+				http.Redirect(w, r, strings.Replace(to, "HOST", r.Host, 1), status)
+			}))
+			s.send(ping)
+			require.ErrorContains(t, s.failure(), "a redirect to ")
+			require.EqualValues(t, 1, got.Load())
+		}
+	}
+	require.Zero(t, asked.Load())
+
 	times := atomic.Int64{}
 	s = begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		times.Add(1)
@@ -474,6 +495,26 @@ func TestResumed(t *testing.T) {
 	require.Contains(t, s.line(), `"m"`)
 	require.Contains(t, s.line(), `"result"`)
 	require.Equal(t, []string{"e0", "e0", "e1"}, asked)
+
+	const rounds = 3 * maxResumes // each with something new
+	var round atomic.Int64
+	s = begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if n := round.Add(1); n < rounds {
+			events(w, fmt.Sprintf("id: e%d\ndata:\n\n", n))
+			return
+		}
+		events(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+	}))
+	s.send(ping)
+	require.Contains(t, s.line(), `"result"`)
+	round.Store(0)
+	s = begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		round.Add(1)
+		events(w, "id: e0\ndata:\n\n")
+	}))
+	s.send(ping)
+	require.ErrorContains(t, s.failure(), "and could not be resumed")
+	require.EqualValues(t, 1+maxResumes, round.Load())
 
 	// Versions without sessions have no such thing, and it does not go on for ever.
 	s = begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -568,6 +609,110 @@ func TestGone(t *testing.T) {
 		require.Contains(t, s.line(), `"id":5`)
 		<-s.Ended()
 		require.Contains(t, s.How(), "the server has no such session")
+	}
+}
+
+// Not every 400 is of a session that there is not, and a notification finds out, too. initialize is of
+// no version yet.
+func TestNotGone(t *testing.T) {
+	gone := atomic.Bool{}
+	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case gone.Load():
+			w.WriteHeader(http.StatusNotFound)
+		case strings.Contains(string(body), "initialize"):
+			if r.Header.Get("Mcp-Protocol-Version") != "" || r.Header.Get("Mcp-Session-Id") != "" {
+				w.WriteHeader(http.StatusTeapot)
+				return
+			}
+			w.Header().Set("Mcp-Session-Id", "s")
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+		case strings.Contains(string(body), `"ping"`):
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		default:
+			answerJSON(w, 400, "no such method")
+		}
+	}))
+	s.send(callOf("1", "t", "{}")) // of a version that the server does not speak
+	require.ErrorContains(t, s.failure(), "400 Bad Request")
+	for range 2 {
+		s.send(hi)
+		require.Contains(t, s.line(), "2025-11-25")
+	}
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	require.ErrorContains(t, s.failure(), "400 Bad Request")
+	s.send(ping)
+	require.Contains(t, s.line(), `"result"`)
+	gone.Store(true)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	select {
+	case <-s.Ended():
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it is not found out")
+	}
+}
+
+// The stream of a session is asked for once if there is none. If there was one, it tells that the
+// session is gone, before anybody calls. Versions without sessions see nothing of it.
+func TestTheStreamOfASession(t *testing.T) {
+	for _, has := range []bool{false, true} {
+		var gets atomic.Int64
+		gone, cut := atomic.Bool{}, make(chan struct{})
+		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			switch {
+			case gone.Load():
+				w.WriteHeader(http.StatusNotFound)
+			case r.Method == http.MethodGet && has:
+				events(w, ":\n\n")
+				<-cut
+			case r.Method == http.MethodGet:
+				gets.Add(1)
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			case strings.Contains(string(body), "initialize\""):
+				w.Header().Set("Mcp-Session-Id", "s")
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+			case strings.Contains(string(body), "2026-07-28"):
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":"`+r.Header.Get("Mcp-Session-Id")+`"}`)
+			default:
+				w.WriteHeader(http.StatusAccepted)
+			}
+		}))
+		s.send(hi)
+		s.line()
+		s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		s.send(callOf("1", "t", "{}"))
+		require.Contains(t, s.line(), `"result":""`)
+		if !has {
+			s.nothing()
+			require.EqualValues(t, 1, gets.Load())
+			continue
+		}
+		gone.Store(true)
+		close(cut)
+		select {
+		case <-s.Ended():
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "it is not found out")
+		}
+	}
+}
+
+// A stream that goes on behind the answer is ended.
+func TestBehindTheAnswer(t *testing.T) {
+	ended := make(chan struct{})
+	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		events(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+		<-r.Context().Done()
+		close(ended)
+	}))
+	s.send(ping)
+	require.Contains(t, s.line(), `"result"`)
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the stream goes on")
 	}
 }
 

@@ -28,7 +28,7 @@ const behind = time.Second
 // and the server has numbered its events, it is resumed, in versions with sessions.
 func (s *Session) stream(ctx context.Context, c *call, res *http.Response) error {
 	var at position
-	pause, tries := firstPause, 0
+	pause, tries := s.client.first, 0
 	for {
 		moved, err := s.follow(c, res, &at)
 		var long *rpc.TooLongError
@@ -40,7 +40,7 @@ func (s *Session) stream(ctx context.Context, c *call, res *http.Response) error
 		case at.id == "" || !hasSessions(c.version):
 			return lostError("the stream of the server ended before the answer came", unlessEnd(err))
 		case moved:
-			pause, tries = firstPause, 0
+			pause, tries = s.client.first, 0
 		}
 		for {
 			if tries++; tries > maxResumes {
@@ -143,7 +143,7 @@ func (o *owned) Close() error {
 // need not have this stream.
 func (s *Session) listen(opened chan<- struct{}) {
 	var at position
-	had, pause := false, firstPause
+	had, pause := false, s.client.first
 	if !hasSessions(s.spoken(nil)) {
 		close(opened)
 		return
@@ -164,7 +164,7 @@ func (s *Session) listen(opened chan<- struct{}) {
 				at.id = "" // behind it there may be more, and before it only itself
 			}
 			if time.Since(began) > pause {
-				pause = firstPause
+				pause = s.client.first
 			}
 		case errors.As(err, &f) && f.refused && !had:
 			s.client.Logger.Debug("the server has no stream of its own", slog.String("answer", err.Error()))
