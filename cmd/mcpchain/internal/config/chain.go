@@ -106,6 +106,9 @@ func (c *Config) readerOf() mask.Reader {
 	return readers[c.Reader]
 }
 
+// ForOperator reports whether failures are read by who runs the server.
+func (c *Config) ForOperator() bool { return c.readerOf() == mask.Operator }
+
 // Where the health of the program is asked over HTTP.
 const (
 	livePath  = "/livez"

@@ -125,7 +125,7 @@ func (f *Front) begin(shared bool) (*session, error) {
 	}
 	s := newSession(rand.Text(), f.Logger)
 	opts := f.Proxy
-	opts.In, opts.Out, opts.Strange = nil, s, true
+	opts.In, opts.Out = nil, s
 	if s.shared = shared; !shared { // or its callers would be taken for one
 		opts.Session = s.id
 	}
