@@ -16,22 +16,52 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/probe"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 )
 
 func checkCommand() command {
 	return command{
 		name: "check", usage: "[FLAGS] -- COMMAND ...", short: "see how a server fails",
 		run:   runCheck,
-		help:  func(w io.Writer) { flags, _ := checkFlags(w); flags.PrintDefaults() },
-		flags: flagNames(checkFlags),
+		help:  func(w io.Writer) { flags, _ := checkFlags(); flagHelp(w, flags) },
+		flags: flagNames(checkFlags()),
 	}
 }
 
 // flagNames returns the names of flags, for the completion of shells.
-func flagNames(made func(io.Writer) (*flag.FlagSet, *checkFlag)) (names []string) {
-	flags, _ := made(io.Discard)
+func flagNames(flags *flag.FlagSet, _ *checkFlag) (names []string) {
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	return names
+}
+
+// flagHelp writes a line for each flag, as help of run does.
+func flagHelp(w io.Writer, flags *flag.FlagSet) {
+	flags.VisitAll(func(f *flag.Flag) {
+		value, usage := flag.UnquoteUsage(f)
+		if value == "value" { // of [durationFlag]
+			value = "TIME"
+		}
+		fmt.Fprintf(w, "  %-20s %s\n", strings.TrimSpace("-"+f.Name+" "+value), usage)
+	})
+}
+
+// parsedFlags reads the flags of a command, and reports whether it goes on. If not, the status is that of
+// the program.
+func parsedFlags(name string, flags *flag.FlagSet, args []string, std streams) (status int, ok bool) {
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	switch {
+	case err == nil:
+		return exitOK, true
+	case errors.Is(err, flag.ErrHelp):
+		return execute([]string{"help", name}, std), false
+	}
+	if unknown, is := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); is {
+		err = config.UnknownFlag(name, unknown, flagNames(flags, nil))
+	}
+	fmt.Fprintf(std.err, "mcpchain %s: %v\n", name, err)
+	return exitUsage, false
 }
 
 // A checkFlag is what the command line of check says.
@@ -40,18 +70,18 @@ type checkFlag struct {
 
 	tools, only, format, baseline string
 	header                        headerFlag
+	noServer                      string // the error if no server is named
 	writeBaseline, list, verbose  bool
 }
 
-func checkFlags(errs io.Writer) (*flag.FlagSet, *checkFlag) {
-	f := &checkFlag{header: headerFlag{}}
+func checkFlags() (*flag.FlagSet, *checkFlag) {
+	f := &checkFlag{header: headerFlag{}, noServer: "there is no server: give its command behind --, or its URL with -to"}
 	flags := flag.NewFlagSet("mcpchain check", flag.ContinueOnError)
-	flags.SetOutput(errs)
 	f.targetFlags(flags)
 	flags.StringVar(&f.URL, "to", "", "check the server at this `URL`, over streamable HTTP")
-	flags.Var(f.header, "header", "send this header to -to, `NAME: VALUE`; may be given several times")
-	flags.StringVar(&f.format, "format", "table", "write the report as `table`, json, junit or sarif")
-	flags.StringVar(&f.baseline, "baseline", "", "leave out what this `file` has, so that only what is new fails")
+	flags.Var(f.header, "header", "send the `HEADER` 'NAME: VALUE' to -to; may be given several times")
+	flags.StringVar(&f.format, "format", "table", "the `FORM` of the report: table, json, junit or sarif (table)")
+	flags.StringVar(&f.baseline, "baseline", "", "leave out what this `FILE` has, so that only what is new fails")
 	flags.BoolVar(&f.writeBaseline, "write-baseline", false, "write what is found into the file of -baseline, and succeed")
 	flags.BoolVar(&f.verbose, "v", false, "show all findings in the table, and whole messages")
 	flags.BoolVar(&f.list, "list", false, "list the checks")
@@ -60,11 +90,21 @@ func checkFlags(errs io.Writer) (*flag.FlagSet, *checkFlag) {
 
 // targetFlags are the flags of check and of compare.
 func (f *checkFlag) targetFlags(flags *flag.FlagSet) {
-	flags.StringVar(&f.tools, "tools", "", "call these tools too, `a,b,c`, though nothing marks them as reading")
+	flags.StringVar(&f.tools, "tools", "", "call the tools `A,B`, too, though nothing marks them as reading")
 	flags.BoolVar(&f.Writes, "writes", false, "call all tools, those that write too")
-	flags.StringVar(&f.only, "only", "", "run only these checks, `a,b,c`")
-	flags.DurationVar(&f.Limit, "limit", 5*time.Second, "how long an answer may take")
-	flags.DurationVar(&f.Start, "start", time.Minute, "how long the server may take to start")
+	flags.StringVar(&f.only, "only", "", "run only the checks `A,B`; mcpchain check -list lists all")
+	f.Limit, f.Start = 5*time.Second, time.Minute
+	flags.Func("limit", "how long an answer may take (5s)", durationFlag(&f.Limit))
+	flags.Func("start", "how long the server may take to start (1m)", durationFlag(&f.Start))
+}
+
+func durationFlag(into *time.Duration) func(string) error {
+	return func(value string) error {
+		var d config.Duration
+		err := d.UnmarshalText([]byte(value))
+		*into = time.Duration(d)
+		return err
+	}
 }
 
 // headerFlag collects headers of HTTP.
@@ -75,7 +115,7 @@ func (h headerFlag) String() string { return "" }
 func (h headerFlag) Set(text string) error {
 	name, value, ok := strings.Cut(text, ":")
 	if !ok {
-		return errors.New("want NAME: VALUE")
+		name, value = "", "" // which is refused later: an error of a flag would repeat what may be a secret
 	}
 	http.Header(h).Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	return nil
@@ -92,8 +132,10 @@ func (f *checkFlag) options(args []string) (probe.Options, error) {
 		}
 	}
 	switch {
+	case len(o.Header.Values("")) > 0:
+		return o, errors.New(`a header is written as "NAME: VALUE", such as "Authorization: Bearer TOKEN"`)
 	case o.URL == "" && len(args) == 0:
-		return o, errors.New("say which server: -- COMMAND ARGS..., or -to URL for check")
+		return o, errors.New(f.noServer)
 	case o.URL != "" && len(args) > 0:
 		return o, errors.New("say either -to or a command")
 	case f.writeBaseline && f.baseline == "":
@@ -109,11 +151,9 @@ func listed(text string) []string {
 }
 
 func runCheck(args []string, std streams) int {
-	flags, f := checkFlags(std.err)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	} else if err != nil {
-		return exitUsage
+	flags, f := checkFlags()
+	if status, ok := parsedFlags("check", flags, args, std); !ok {
+		return status
 	}
 	if f.list {
 		for _, c := range probe.Checks() {

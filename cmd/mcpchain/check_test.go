@@ -73,7 +73,7 @@ func TestCheckStatus(t *testing.T) {
 		args []string
 	}{
 		{"cannot be checked, because it does not start", []string{"--", filepath.Join(t.TempDir(), "no-such-program")}},
-		{"say which server", nil},
+		{"there is no server", nil},
 		{`there is no check "no-such"`, append([]string{"-only", "no-such"}, server...)},
 		{"want table, json, junit or sarif", append([]string{"-format", "yaml"}, server...)},
 		{"-write-baseline makes it", append([]string{"-baseline", "no-such-file"}, server...)},
@@ -87,6 +87,34 @@ func TestCheckStatus(t *testing.T) {
 	out, _, status = executed(t, "check", "-list")
 	require.Equal(t, exitOK, status)
 	require.Equal(t, len(probe.Checks()), strings.Count(out, "\n"))
+}
+
+// All commands have one form of help and of what is wrong with a command line. No error repeats a header.
+func TestCheckWrongLines(t *testing.T) {
+	for line, want := range map[string]string{
+		"check -ony x -- a":                  `mcpchain check: there is no flag "-ony"; did you mean "-only"?`,
+		"check -quux":                        `mcpchain check: there is no flag "-quux"; "mcpchain help check" lists them`,
+		"check -limit 5 -- a":                `mcpchain check: invalid value "5" for flag -limit: "5" is no duration, such as "30s" or "2m"`,
+		"check -header hunter2 -to http://x": `mcpchain check: a header is written as "NAME: VALUE", such as "Authorization: Bearer TOKEN"`,
+		"check":                              "mcpchain check: there is no server: give its command behind --, or its URL with -to",
+		"compare":                            "mcpchain compare: there is no server: give its command behind --",
+		"compare -to http://x":               `mcpchain compare: there is no flag "-to"; "mcpchain help compare" lists them`,
+	} {
+		out, errs, status := executed(t, strings.Fields(line)...)
+		require.Equal(t, exitUsage, status, line)
+		require.Empty(t, out, line)
+		require.Equal(t, want+"\n", errs, line)
+	}
+	for _, name := range []string{"check", "compare", "run"} {
+		help, _, _ := executed(t, "help", name)
+		out, errs, status := executed(t, name, "-h")
+		require.Zero(t, status)
+		require.Empty(t, errs)
+		require.Equal(t, help, out)
+		for _, row := range strings.Split(strings.TrimSpace(help), "\n")[4:] {
+			require.Regexp(t, `^  -[a-z-]+( [A-Z,]+)? +[^ ]`, row)
+		}
+	}
 }
 
 func TestCheckOverHTTP(t *testing.T) {
@@ -114,7 +142,7 @@ func TestCheckOverHTTP(t *testing.T) {
 
 	_, errs, status = executed(t, "check", "-header", "x")
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, "want NAME: VALUE")
+	require.Contains(t, errs, `a header is written as "NAME: VALUE"`)
 }
 
 func TestBaseline(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,26 +19,23 @@ func compareCommand() command {
 	return command{
 		name: "compare", usage: "[FLAGS] -- COMMAND ...", short: "check a server twice: bare, and behind mcpchain run",
 		run:   runCompare,
-		help:  func(w io.Writer) { flags, _ := compareFlags(w); flags.PrintDefaults() },
-		flags: flagNames(compareFlags),
+		help:  func(w io.Writer) { flags, _ := compareFlags(); flagHelp(w, flags) },
+		flags: flagNames(compareFlags()),
 	}
 }
 
-func compareFlags(errs io.Writer) (*flag.FlagSet, *checkFlag) {
-	f := &checkFlag{}
+func compareFlags() (*flag.FlagSet, *checkFlag) {
+	f := &checkFlag{noServer: "there is no server: give its command behind --"}
 	flags := flag.NewFlagSet("mcpchain compare", flag.ContinueOnError)
-	flags.SetOutput(errs)
 	f.targetFlags(flags)
-	flags.StringVar(&f.format, "format", "table", "write the comparison as `table` or json")
+	flags.StringVar(&f.format, "format", "table", "the `FORM` of the comparison: table or json (table)")
 	return flags, f
 }
 
 func runCompare(args []string, std streams) int {
-	flags, f := compareFlags(std.err)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	} else if err != nil {
-		return exitUsage
+	flags, f := compareFlags()
+	if status, ok := parsedFlags("compare", flags, args, std); !ok {
+		return status
 	}
 	o, err := f.options(flags.Args())
 	if err == nil && f.format != "table" && f.format != "json" {

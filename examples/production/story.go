@@ -392,7 +392,7 @@ func (s *stage) rolling() {
 	end()
 	callers.Wait()
 	fmt.Println("\n== Both servers are replaced, one after the other, while four clients call")
-	show("answers", fmt.Sprintf("to all calls, but %d", lost.Load()))
+	show("answers", fmt.Sprintf("%d calls got none", lost.Load()))
 	if made.Load() < 40 {
 		story.Must(fmt.Errorf("only %d calls were made", made.Load()))
 	}

@@ -115,7 +115,7 @@ func (c *Config) read(text []byte) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if err := dec.Decode(c); err != nil {
-		return plain(err)
+		return plain(err, text)
 	}
 	if dec.More() {
 		return errors.New("there is more than one JSON value")
@@ -124,9 +124,12 @@ func (c *Config) read(text []byte) error {
 }
 
 // plain words an error of the decoder for somebody who wrote a file.
-func plain(err error) error {
+func plain(err error, text []byte) error {
 	var wrong *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
 	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n")), err)
 	case !errors.As(err, &wrong):
 		return err
 	case wrong.Field == "":
@@ -136,11 +139,11 @@ func plain(err error) error {
 	}
 }
 
-// keys refuses the names that a struct, or one in it, does not have.
+// keys refuses the names that a struct, or one in it, does not have, and durations that are none.
 func keys(text []byte, t reflect.Type, in string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
-		return plain(err)
+		return plain(err, text)
 	}
 	fields := map[string]reflect.Type{}
 	var names []string
@@ -159,6 +162,10 @@ func keys(text []byte, t reflect.Type, in string) error {
 				if err := keys(members[name], field.Elem(), in+name+"."); err != nil {
 					return err
 				}
+			}
+			var wrong *json.UnmarshalTypeError
+			if err := json.Unmarshal(members[name], reflect.New(field).Interface()); err != nil && !errors.As(err, &wrong) {
+				return fmt.Errorf("%q: %w", in+name, err) // the decoder of the whole does not say of which name
 			}
 			continue
 		}
@@ -224,7 +231,10 @@ func (c *Config) checkHTTP() error {
 		}
 	}
 	if _, ok := readers[c.Reader]; !ok {
-		return unknown("reader", c.Reader, near.Matches(c.Reader, slices.Sorted(maps.Keys(readers))))
+		if matches := near.Matches(c.Reader, slices.Sorted(maps.Keys(readers))); len(matches) > 0 {
+			return unknown("reader", c.Reader, matches)
+		}
+		return fmt.Errorf("there is no reader %q: it is operator, trusted or anyone", c.Reader)
 	}
 	switch {
 	case c.PassAuthorization && (c.HTTP == "" || c.To == ""):

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -99,7 +100,8 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"rules":[{"contains":"x","kind":"conflict","message":"m","never":"x","retry_after":"1s"}]}`: `exclude each other`,
 		`{"rules":[{"contains":"x","kind":"conflict","message":"m","step":{"tool":"x"}}]}`:            `"step" has no "action"`,
 		`{"rules":{}}`:                  `"rules" is no list`,
-		`{"deadline":"soon"}`:           `"soon" is no duration`,
+		`{"deadline":"soon"}`:           `"deadline": "soon" is no duration`,
+		`{"tool_deadlines":{"x":"2"}}`:  `"tool_deadlines": "2" is no duration`,
 		`{"deadline":5}`:                `"deadline" may not have a value of the type number`,
 		`{"deadline":"-1s"}`:            `"deadline" is negative`,
 		`{"tool_deadlines":{"x":"0s"}}`: `is not positive`,
@@ -117,6 +119,8 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"max_answer":5}`:              `"max_answer" is not between`,
 		`{"strict":"yes"}`:              `"strict" may not have a value of the type string`,
 		`{`:                             `unexpected end`,
+		"{\n\"strict\": true,\n}":       `line 3: invalid character '}'`,
+		`{"reader":"me"}`:               `there is no reader "me": it is operator, trusted or anyone`,
 		`[]`:                            `it is no JSON object`,
 		`{} {}`:                         `after top-level value`,
 	} {
@@ -124,13 +128,28 @@ func TestWhatIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	_, err := Parse([]string{"-strct"})
-	require.ErrorContains(t, err, `there is no flag "-strct"; did you mean "strict"?`)
+	require.ErrorContains(t, err, `there is no flag "-strct"; did you mean "-strict"?`)
 	_, err = Parse([]string{"-rate", "many"})
-	require.ErrorContains(t, err, "rate")
+	require.EqualError(t, err, `invalid value "many" for flag -rate: it is no whole number`)
+	_, err = Parse([]string{"-quux"})
+	require.EqualError(t, err, `there is no flag "-quux"; "mcpchain help run" lists them`)
 	_, err = Parse([]string{"-config", "/there/is/no/file"})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Parse([]string{"-h"})
 	require.ErrorIs(t, err, ErrHelp)
+}
+
+// A misspelt kind would be a kind of its own, about which clients know nothing.
+func TestMisspeltKind(t *testing.T) {
+	for _, kind := range kinds {
+		require.Empty(t, meant(fault.Kind(kind)), kind)
+		typo := kind[:3] + kind[4:]
+		_, err := Parse([]string{"-config", file(t, `{"rules":[{"contains":"x","kind":"`+typo+`","message":"m"}]}`), "server"})
+		require.EqualError(t, err, fmt.Sprintf("rules[0]: the kind %q is misspelt: did you mean %q?", typo, kind))
+	}
+	for _, own := range []fault.Kind{"not_ready", "export_timeout", "quota"} {
+		require.Empty(t, meant(own), "a program has kinds of its own")
+	}
 }
 
 // Who started the server over stdio reads everything, a stranger over HTTP does not, and both can be said.

@@ -25,9 +25,13 @@ func boolean(name, help string, field func(*Config) *bool) setting {
 }
 
 func number(name, help string, field func(*Config) *int) setting {
-	return setting{name, "N", help, func(c *Config, value string) (err error) {
-		*field(c), err = strconv.Atoi(value)
-		return err
+	return setting{name, "N", help, func(c *Config, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return errors.New("it is no whole number")
+		}
+		*field(c) = n
+		return nil
 	}}
 }
 
@@ -140,11 +144,19 @@ func (c *Config) parse(args []string, file *string) (command []string, err error
 	}
 	if err := set.Parse(args); err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
-			return nil, unknown("flag", "-"+name, near.Matches(name, Flags()))
+			return nil, UnknownFlag("run", name, Flags())
 		}
 		return nil, err
 	}
 	return set.Args(), nil
+}
+
+// UnknownFlag returns the error of a flag that a command does not have.
+func UnknownFlag(command, name string, flags []string) error {
+	if matches := near.Matches(name, flags); len(matches) > 0 {
+		return unknown("flag", "-"+name, []string{"-" + matches[0]})
+	}
+	return fmt.Errorf("there is no flag %q; \"mcpchain help %s\" lists them", "-"+name, command)
 }
 
 // Flags returns the names of all flags.

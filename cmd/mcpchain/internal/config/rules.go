@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/mask"
 )
 
@@ -42,6 +44,8 @@ func (r *Rule) check() (err error) {
 		return errors.New(`"kind" and "message" are required`)
 	case strings.ContainsAny(string(r.Kind), " \t\r\n"):
 		return fmt.Errorf("the kind %q is no word, such as not_found", string(r.Kind))
+	case meant(r.Kind) != "":
+		return fmt.Errorf("the kind %q is misspelt: did you mean %q?", string(r.Kind), meant(r.Kind))
 	case r.Never != "" && r.RetryAfter != nil:
 		return errors.New(`"never" and "retry_after" exclude each other`)
 	case r.Step != nil && r.Step.Action == "":
@@ -51,6 +55,30 @@ func (r *Rule) check() (err error) {
 		r.pattern, err = regexp.Compile(r.Pattern)
 	}
 	return err
+}
+
+// kinds are those of package fault. A rule may have another one, which clients know by its name alone.
+var kinds = []string{
+	string(fault.KindValidation), string(fault.KindNotFound), string(fault.KindAlreadyExists),
+	string(fault.KindUnauthenticated), string(fault.KindPermissionDenied), string(fault.KindRateLimited),
+	string(fault.KindRepeatedFailure), string(fault.KindTimeout), string(fault.KindCancelled),
+	string(fault.KindConnectionFailed), string(fault.KindServiceUnavailable), string(fault.KindServerError),
+	string(fault.KindClientError), string(fault.KindConflict), string(fault.KindPreconditionFailed),
+	string(fault.KindInternal), string(fault.KindTool),
+}
+
+// meant returns the kind of package fault that a misspelt one stands for, or "" for any other kind. One
+// that has a whole kind in it, such as "export_timeout", is one of the user's own.
+func meant(kind fault.Kind) string {
+	if slices.Contains(kinds, string(kind)) {
+		return ""
+	}
+	for _, known := range near.Matches(string(kind), kinds) {
+		if !strings.Contains(string(kind), known) {
+			return known
+		}
+	}
+	return ""
 }
 
 // rule returns the rule as package mask asks it.
