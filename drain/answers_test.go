@@ -357,6 +357,11 @@ func TestWithoutATransport(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(log.Logger())
 	require.NoError(t, (&drain.Drain{}).Shutdown(t.Context()), "nobody called")
+	d := &drain.Drain{}
+	ask := drain.New(&drain.Options{Drain: d})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.DiscoverResult{}, nil })
+	_, err := ask(t.Context(), "server/discover", &mcp.ServerRequest[*mcp.DiscoverParams]{Params: &mcp.DiscoverParams{}})
+	require.NoError(t, err)
+	require.NoError(t, d.Shutdown(within(t, time.Minute)), "a program asked which versions there are")
 	slog.SetDefault(before)
 	require.Empty(t, log.String())
 }

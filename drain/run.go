@@ -101,6 +101,8 @@ func (d *Drain) enter(r *run) (outer bool, err error) {
 // carry notes whether calls come through package transport, and joins their HTTP handlers.
 func (d *Drain) carry(r *run) {
 	switch x := r.exchange; {
+	case x == nil && r.c.Method() == call.MethodDiscover:
+		// A program in front of a server asks this by itself. What clients call shows the transport.
 	case x == nil && !d.carried && d.uncarried == nil:
 		d.uncarried = r.c.Logger()
 	case x != nil:
