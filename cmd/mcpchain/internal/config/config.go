@@ -236,6 +236,15 @@ func (c *Config) checkHTTP() error {
 		}
 		return fmt.Errorf("there is no reader %q: it is operator, trusted or anyone", c.Reader)
 	}
+	if d := Default(); c.HTTP == "" {
+		for name, same := range map[string]bool{
+			"path": c.Path == d.Path, "sessions": c.Sessions == d.Sessions, "idle": c.Idle == d.Idle, "drain": c.Drain == d.Drain, "lag": c.Lag == d.Lag,
+		} {
+			if !same {
+				return fmt.Errorf("%q is for \"http\": over stdio it would do nothing", name)
+			}
+		}
+	}
 	switch {
 	case c.PassAuthorization && (c.HTTP == "" || c.To == ""):
 		return errors.New(`"pass_authorization" is for "http" with "to": a server that is started gets no tokens`)

@@ -48,6 +48,7 @@ var servers = []server{
 	{"github.com/modelcontextprotocol/go-sdk/examples/server/sequentialthinking", "v1.8.0", "Go", "sequentialthinking", nil},
 	{"github.com/modelcontextprotocol/go-sdk/examples/server/hello", "v1.8.0", "Go", "hello", nil},
 	{"github.com/mark3labs/mcp-go/examples/everything", "v1.2.1", "Go", "everything", nil},
+	{"golang.org/x/tools/gopls", "v0.21.1", "Go", "gopls", []string{"mcp"}},
 	{"@leanspec/mcp-linux-x64", "0.3.0", "Rust", "leanspec-mcp", nil},
 	{"@temporal-cortex/cortex-mcp-linux-x64", "0.9.1", "Rust", "bin/cortex-mcp", nil},
 }
