@@ -40,7 +40,7 @@ func (r *running) serve(ctx context.Context) int {
 	}
 	f := front.New(opts)
 	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: transport.Bounds{BodyBytes: int64(r.MaxRequest)}})
-	web := &http.Server{Handler: r.Mux(endpoint, r.parts.Drain), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
+	web := &http.Server{Handler: front.Patient(r.Mux(endpoint, r.parts.Drain)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 256 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	log.Info("serving", slog.String("url", "http://"+listener.Addr().String()+r.Path))

@@ -98,6 +98,9 @@ func (f *Front) reap() {
 		}
 		f.mu.Lock()
 		for id, s := range f.sessions {
+			if s.memory != nil {
+				s.memory.age()
+			}
 			if s.idle() > f.Idle {
 				f.Logger.Info("a session that nobody uses ends", slog.Duration("idle", f.Idle))
 				delete(f.sessions, id)
@@ -123,14 +126,15 @@ func (f *Front) begin(shared bool) (*session, error) {
 	case len(f.sessions) >= f.Sessions:
 		return nil, errFull
 	}
-	s := newSession(rand.Text(), f.Logger)
+	s := newSession(rand.Text(), shared, f.Logger)
 	opts := f.Proxy
 	opts.In, opts.Out, opts.Strange = nil, s, true
-	if s.shared = shared; !shared { // or its callers would be taken for one
+	if !shared { // or its callers would be taken for one
 		opts.Session = s.id
 	}
 	if f.Start != nil {
 		opts.Start = func() (proxy.Server, error) { return f.Start(s.authorization) }
+		s.patient = refusals
 	}
 	s.proxy = proxy.New(opts)
 	f.sessions[s.id] = s
@@ -141,6 +145,10 @@ func (f *Front) begin(shared bool) (*session, error) {
 	})
 	return s, nil
 }
+
+// refusals is how long an answer may take that is a status of HTTP: a client whose token is refused signs in
+// again.
+const refusals = time.Second
 
 // leave ends a session.
 func (f *Front) leave(s *session) {
@@ -254,6 +262,11 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 	}
 	m, refused := rpc.Parse(body)
 	if refused != nil {
+		if odd, bad := rpc.ParseServer(body); bad == nil && odd.IsRequest() && removed[odd.Method] && versionOf(req, odd) >= modern {
+			m, refused = odd, nil // then it does not matter what is wrong with it
+		}
+	}
+	if refused != nil {
 		f.Logger.Warn("a body is no message that a server can read", slog.Int("bytes", len(body)), slog.String("reason", refused.Reason))
 		refuse(w, http.StatusBadRequest, refused)
 		return
@@ -308,7 +321,8 @@ func (f *Front) older(p *post) {
 	case id == "":
 		var err error
 		if s, err = f.begin(false); err != nil {
-			f.unavailable(p, err)
+			f.Logger.Warn("no session can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
+			unavailable(p, err)
 			return
 		}
 		p.w.Header().Set(sessionHeader, s.id)
@@ -323,8 +337,7 @@ func (f *Front) older(p *post) {
 	s.take(p)
 }
 
-func (f *Front) unavailable(p *post, err error) {
-	f.Logger.Warn("no session can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
+func unavailable(p *post, err error) {
 	p.w.Header().Set("Retry-After", "10")
 	fail(p.w, http.StatusServiceUnavailable, p.m.ID, 503, "Service unavailable: "+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -94,7 +95,6 @@ func (f *Front) subscribed(s *session, p *post) {
 		return
 	}
 	st := newStream(p.m.ID)
-	defer st.part()
 	allowed, err := s.subscribe(p.req.Context(), st, &params.Notifications)
 	defer s.unsubscribe(st)
 	var refused *refusedError
@@ -104,10 +104,11 @@ func (f *Front) subscribed(s *session, p *post) {
 		writeJSON(p.w, statusOf(line), line)
 		return
 	case err != nil:
-		f.unavailable(p, err)
+		f.Logger.Warn("a client cannot subscribe", slog.String("error", err.Error()))
+		unavailable(p, err)
 		return
 	}
-	st.serve(p.w, p.req, false, acknowledged(st.id, allowed))
+	st.serve(p.w, p.req, manner{reader: st.reader, first: st.written(event{line: acknowledged(st.id, allowed)})})
 }
 
 // acknowledged returns the line that says what a client has subscribed to.

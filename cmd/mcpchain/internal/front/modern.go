@@ -2,20 +2,19 @@ package front
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -36,14 +35,19 @@ func (f *Front) modern(p *post, version string) {
 		fail(p.w, http.StatusBadRequest, m.ID, mcp.CodeHeaderMismatch, "Invalid message: "+why+".")
 		return
 	}
-	if !m.IsRequest() { // of another client it might speak
+	switch {
+	case !m.IsRequest(): // of another client it might speak
 		p.w.WriteHeader(http.StatusAccepted)
+		return
+	case removed[m.Method]: // it would hold for all clients
+		fail(p.w, http.StatusNotFound, m.ID, jsonrpc.CodeMethodNotFound, "Invalid message: version "+modern+" has no method "+strconv.Quote(m.Method)+".")
 		return
 	}
 	s, supported, failed, err := f.server(p.req)
 	switch {
 	case err != nil:
-		f.unavailable(p, err)
+		f.Logger.Warn("no server can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
+		unavailable(p, err)
 		return
 	case failed != nil:
 		writeJSON(p.w, http.StatusServiceUnavailable, rpc.Edited(failed, m.ID, "id"))
@@ -59,8 +63,17 @@ func (f *Front) modern(p *post, version string) {
 		f.subscribed(s, p)
 		return
 	}
+	if m.Method == "tools/call" {
+		if why := s.differs(p.req, m); why != "" {
+			fail(p.w, http.StatusBadRequest, m.ID, mcp.CodeHeaderMismatch, "Invalid message: "+why+".")
+			return
+		}
+	}
 	st := newStream(m.ID)
 	st.token, st.logs = tokenOf(m), wantsLogs(m)
+	if m.Method == "tools/list" {
+		st.list = m
+	}
 	id := s.ownID()
 	line := rpc.Edited(m.Line, id, "id")
 	if st.token != nil {
@@ -71,10 +84,18 @@ func (f *Front) modern(p *post, version string) {
 		refuse(p.w, http.StatusBadRequest, refused)
 		return
 	}
-	s.open(id.Key(), st)
-	defer s.close(id.Key(), st)
+	if why := s.open(id.Key(), st); why != nil {
+		s.refuse(p, why)
+		return
+	}
+	defer s.close(id.Key(), st, st.reader)
 	s.proxy.Receive(own, p.extra)
-	st.serve(p.w, p.req, p.json, nil)
+	st.serve(p.w, p.req, manner{reader: st.reader, json: p.json, within: quiet})
+}
+
+// removed are the methods that clients had until 2025-11-25.
+var removed = map[string]bool{
+	"initialize": true, "ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true,
 }
 
 func clip(text string) string { return text[:min(len(text), 40)] }
@@ -101,20 +122,16 @@ func mismatch(header http.Header, m *rpc.Message, version string) string {
 	}
 	var params map[string]json.RawMessage
 	var name string
-	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params[member], &name) != nil || plainHeader(header.Get("Mcp-Name")) != name {
+	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params[member], &name) != nil || !is(header.Get("Mcp-Name"), name) {
 		return "the header Mcp-Name is not the " + strconv.Quote(member) + " of the message"
 	}
 	return ""
 }
 
-// plainHeader reads the value of a header that may not have been able to hold it.
-func plainHeader(value string) string {
-	if inner, ok := strings.CutPrefix(value, "=?base64?"); ok {
-		if text, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?=")); err == nil {
-			return string(text)
-		}
-	}
-	return value
+// is reports whether a header has a value, which it may not be able to hold as it is.
+func is(header, value string) bool {
+	text, ok := headers.Decoded(header)
+	return ok && text == value
 }
 
 // statusOf returns the status of an answer, by the error in it.
@@ -199,20 +216,10 @@ func isModern(version string) bool { return version >= modern }
 func (s *session) discover(ctx context.Context) (supported []string, failed []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit) // others wait for the same
 	defer cancel()
-	id := s.ownID()
-	m, refused := rpc.Parse(rpc.Request(id, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`)))
-	if refused != nil { // cannot be
-		return nil, refused.Answer()
-	}
-	st := newStream(id)
-	s.open(id.Key(), st)
-	defer s.close(id.Key(), st)
-	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
-	lines, _, err := st.next(ctx, nil)
-	if err != nil || len(lines) == 0 {
+	line := s.ask(ctx, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`))
+	if line == nil {
 		return olderVersions, nil // it never answers what it does not know
 	}
-	line := lines[len(lines)-1]
 	var answer struct {
 		Result struct {
 			Supported []string `json:"supportedVersions"`
@@ -241,6 +248,35 @@ func (s *session) discover(ctx context.Context) (supported []string, failed []by
 	}
 }
 
+// ask sends a request that is no client's, and returns the answer, nil if none comes until ctx ends.
+func (s *session) ask(ctx context.Context, method string, params json.RawMessage) []byte {
+	id := s.ownID()
+	m, refused := rpc.Parse(rpc.Request(id, method, params))
+	if refused != nil { // cannot be
+		return refused.Answer()
+	}
+	st := newStream(id)
+	if method == "tools/list" {
+		st.list = m
+	}
+	if s.open(id.Key(), st) != nil {
+		return nil
+	}
+	defer s.close(id.Key(), st, st.reader)
+	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
+	for {
+		events, last, err := st.next(ctx, st.reader, nil)
+		switch {
+		case err != nil:
+			return nil
+		case last && len(events) > 0:
+			return events[len(events)-1].line
+		case last:
+			return nil
+		}
+	}
+}
+
 const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 
 // ownMeta is the _meta of the requests that are no client's.
@@ -255,6 +291,9 @@ func (s *session) passed(m *rpc.Message) {
 		return
 	}
 	st := s.streams[progressOf(m).Key()] // the token is the ID
+	if m.Method == "notifications/tools/list_changed" {
+		s.tools.listed = false
+	}
 	switch {
 	case s.listened(m):
 	case st != nil && st.token != nil:
