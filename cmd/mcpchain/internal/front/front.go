@@ -5,6 +5,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -262,7 +263,7 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 	}
 	m, refused := rpc.Parse(body)
 	if refused != nil {
-		if odd, bad := rpc.ParseServer(body); bad == nil && odd.IsRequest() && removed[odd.Method] && versionOf(req, odd) >= modern {
+		if odd, bad := rpc.ParseServer(body); bad == nil && odd.IsRequest() && removed[odd.Method] && cmp.Or(saidVersion(odd), req.Header.Get(versionHeader)) >= modern {
 			m, refused = odd, nil // then it does not matter what is wrong with it
 		}
 	}
@@ -271,8 +272,8 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 		refuse(w, http.StatusBadRequest, refused)
 		return
 	}
-	p := &post{w: w, req: req, m: m, json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
-	if version := versionOf(req, m); version >= modern {
+	p := &post{w: w, req: req, m: m, says: saidVersion(m), json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
+	if version := cmp.Or(p.says, req.Header.Get(versionHeader)); version >= modern {
 		f.modern(p, version)
 		return
 	}
@@ -303,7 +304,8 @@ type post struct {
 	w     http.ResponseWriter
 	req   *http.Request
 	m     *rpc.Message
-	json  bool // the client takes an answer as JSON
+	says  string // the version of the protocol that the message names, "" if it names none
+	json  bool   // the client takes an answer as JSON
 	extra *mcp.RequestExtra
 }
 
@@ -362,17 +364,17 @@ func writeJSON(w http.ResponseWriter, status int, line []byte) {
 	_, _ = w.Write(line) // a client that has gone needs no answer
 }
 
-// versionOf returns the version of the protocol that a message says it is of, "" if it says none.
-func versionOf(req *http.Request, m *rpc.Message) string {
+// saidVersion returns the version of the protocol that a message says it is of, "" if it says none.
+func saidVersion(m *rpc.Message) string {
 	var params struct {
 		Meta struct {
 			Version string `json:"io.modelcontextprotocol/protocolVersion"`
 		} `json:"_meta"`
 	}
-	if m.Params != nil && json.Unmarshal(m.Params, &params) == nil && params.Meta.Version != "" {
-		return params.Meta.Version
+	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil {
+		return ""
 	}
-	return req.Header.Get(versionHeader)
+	return params.Meta.Version
 }
 
 // older versions, of which a client of modern that finds no server for it may take one.

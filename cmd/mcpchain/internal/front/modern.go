@@ -40,7 +40,10 @@ func (f *Front) modern(p *post, version string) {
 		p.w.WriteHeader(http.StatusAccepted)
 		return
 	case removed[m.Method]: // it would hold for all clients
-		fail(p.w, http.StatusNotFound, m.ID, jsonrpc.CodeMethodNotFound, "Invalid message: version "+modern+" has no method "+strconv.Quote(m.Method)+".")
+		fail(p.w, http.StatusNotFound, m.ID, jsonrpc.CodeMethodNotFound, "Invalid message: "+strconv.Quote(m.Method)+" is no method of version "+modern+".")
+		return
+	case p.says == "": // a server over stdio would take it for one of an older version
+		fail(p.w, http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidParams, "Invalid message: \"_meta\" has no text \"io.modelcontextprotocol/protocolVersion\".")
 		return
 	}
 	s, supported, failed, err := f.server(p.req)
