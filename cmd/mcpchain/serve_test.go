@@ -260,7 +260,7 @@ func TestAServerThatCannotWorkOverHTTP(t *testing.T) {
 		if header != nil {
 			method = header["Mcp-Method"]
 		}
-		res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+		res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"`+header["Mcp-Protocol-Version"]+`"},"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 		require.Contains(t, body, "Service unavailable", res.Status)
 		require.NotContains(t, body, "/srv")
 	}

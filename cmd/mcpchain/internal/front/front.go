@@ -50,6 +50,7 @@ type Front struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by their IDs; nil once Close was called
+	alive    int                 // servers that run, also those of sessions that have ended
 	running  sync.WaitGroup
 	end      context.CancelFunc // ends all servers at once
 	life     context.Context    //nolint:containedctx // that of the program, not of a request
@@ -124,7 +125,7 @@ func (f *Front) begin(shared bool) (*session, error) {
 	switch {
 	case f.sessions == nil:
 		return nil, errClosed
-	case len(f.sessions) >= f.Sessions:
+	case f.alive >= f.Sessions:
 		return nil, errFull
 	}
 	s := newSession(rand.Text(), shared, f.Logger)
@@ -139,10 +140,14 @@ func (f *Front) begin(shared bool) (*session, error) {
 	}
 	s.proxy = proxy.New(opts)
 	f.sessions[s.id] = s
+	f.alive++
 	f.running.Go(func() {
 		s.proxy.Run(f.life)
 		f.leave(s)
 		s.finish()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.alive--
 	})
 	return s, nil
 }

@@ -47,6 +47,9 @@ func (f *Front) modern(p *post, version string) {
 		return
 	}
 	s, supported, failed, err := f.server(p.req)
+	if s != nil && s.refused.Load() { // a token that is refused takes nobody's place
+		defer f.leave(s)
+	}
 	switch {
 	case err != nil:
 		f.Logger.Warn("no server can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
@@ -174,6 +177,9 @@ func (f *Front) server(req *http.Request) (s *session, supported []string, faile
 			return nil, nil, nil, err
 		}
 		s.comes(req.Header)
+		s.mu.Lock()
+		s.single = f.Start != nil && nameOf(req.Header) != ""
+		s.mu.Unlock()
 		of.session = s
 	}
 	supported, failed = s.discover(req.Context())
@@ -241,6 +247,7 @@ func (s *session) discover(ctx context.Context) (supported []string, failed []by
 	case e == nil:
 		return olderVersions, nil
 	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden: // the client's own call says more
+		s.refused.Store(e.Code == http.StatusUnauthorized)
 		return nil, nil
 	case e.Code > 0: // no answer of the server's
 		return nil, line
@@ -290,7 +297,14 @@ const ownMeta = `{"io.modelcontextprotocol/protocolVersion":"` + modern + `","io
 func (s *session) passed(m *rpc.Message) {
 	if m.ID != nil { // there are no requests of servers any more
 		refused, _ := rpc.ParseServer(rpc.Failed(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client takes no requests"}))
-		go s.proxy.Receive(refused, nil)
+		select {
+		case s.refusals <- struct{}{}: // one that does not read must not pile them up
+			go func() {
+				s.proxy.Receive(refused, nil)
+				<-s.refusals
+			}()
+		default:
+		}
 		return
 	}
 	st := s.streams[progressOf(m).Key()] // the token is the ID
@@ -301,7 +315,7 @@ func (s *session) passed(m *rpc.Message) {
 	case s.listened(m):
 	case st != nil && st.token != nil:
 		st.put(rpc.Edited(m.Line, st.token, "params", "progressToken"), false)
-	case len(s.newest) == 1 && s.newest[0].logs && m.Method == "notifications/message": // nobody else's
+	case s.single && len(s.newest) > 0 && s.newest[len(s.newest)-1].logs && m.Method == "notifications/message": // nobody else's
 		s.newest[0].put(m.Line, false)
 	default:
 		s.logger.Debug("a notification of the server does not say for whom it is, and was dropped", slog.String("method", clip(m.Method)))

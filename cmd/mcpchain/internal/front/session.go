@@ -25,6 +25,7 @@ type session struct {
 	logger *slog.Logger
 
 	initialized atomic.Bool            // the server has taken the client
+	refused     atomic.Bool            // the server takes the credentials of the client for wrong
 	credentials atomic.Pointer[string] // the last header Authorization of the client
 
 	mu      sync.Mutex
@@ -41,15 +42,17 @@ type session struct {
 	memory  *memory       // nil if it is shared
 	patient time.Duration // see Front.within
 
-	shared    bool // by many clients: see modern.go
-	next      int  // the number of the next request of theirs, or of the next stream
+	shared    bool          // by many clients: see modern.go
+	single    bool          // all of them have the same credentials
+	refusals  chan struct{} // of requests of the server
+	next      int           // the number of the next request of theirs, or of the next stream
 	listeners listeners
 	tools     tools
 }
 
 func newSession(id string, shared bool, logger *slog.Logger) *session {
-	s := &session{id: id, shared: shared, logger: logger, streams: map[string]*stream{}, tokens: map[string]*stream{}, named: map[string]*stream{}, used: time.Now(),
-		listeners: listeners{map[*stream]*wants{}, map[string]*subscription{}}}
+	s := &session{id: id, shared: shared, logger: logger, refusals: make(chan struct{}, 64), streams: map[string]*stream{}, tokens: map[string]*stream{}, named: map[string]*stream{}, used: time.Now(),
+		listeners: listeners{clients: map[*stream]*wants{}, own: map[string]*subscription{}}}
 	if !shared {
 		s.memory = &memory{}
 		s.alone = newStream(nil)
@@ -186,13 +189,17 @@ func (s *session) open(key string, st *stream) error {
 	return nil
 }
 
-// close ends what open began. What the client may come back for goes on.
+// close ends what open began. What the client may come back for goes on. The ID of a call that goes on stays in
+// use, or its answer would be taken for that of another call.
 func (s *session) close(key string, st *stream, reader int) {
 	s.mu.Lock()
 	s.reading, s.used = s.reading-1, time.Now()
 	unread, back := st.part(reader)
 	if !back {
-		s.forget(key, st)
+		s.unlink(st)
+		if s.shared {
+			s.forget(key, st)
+		}
 	}
 	s.mu.Unlock()
 	if unread > 0 {
@@ -206,6 +213,11 @@ func (s *session) forget(key string, st *stream) {
 		return
 	}
 	delete(s.streams, key)
+	s.unlink(st)
+}
+
+// unlink lets nothing but the answer go to a stream. The caller holds the lock.
+func (s *session) unlink(st *stream) {
 	delete(s.named, st.name)
 	for i, one := range s.newest {
 		if one == st {
