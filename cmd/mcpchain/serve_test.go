@@ -34,7 +34,7 @@ func overHTTP(t *testing.T, args ...string) (url string, cmd *exec.Cmd, log *std
 	return started(t, cmd, log), cmd, log
 }
 
-func started(t *testing.T, cmd *exec.Cmd, log *stderr) (url string) {
+func started(t testing.TB, cmd *exec.Cmd, log *stderr) (url string) {
 	t.Helper()
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })

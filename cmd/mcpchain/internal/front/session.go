@@ -295,7 +295,7 @@ func (s *session) resume(w http.ResponseWriter, req *http.Request, id string) {
 		return
 	}
 	defer st.part(reader)
-	st.serve(w, req, manner{reader: reader})
+	st.serve(w, req, manner{reader: reader, back: st.id != nil})
 }
 
 // finish ends all streams, when the server has ended for good.

@@ -236,7 +236,12 @@ type manner struct {
 	json   bool          // an answer that comes alone is written as JSON,
 	within time.Duration // if it comes so soon
 	first  []byte        // written before everything else, nil for nothing
+	back   bool          // the client has come back for an answer
 }
+
+// lastAnswer is how long a client that has come back still waits when its request has ended: so package drain ends
+// streams once the calls have ended, whose answers are on their way.
+const lastAnswer = time.Second
 
 // serve writes the stream to the client until it ends or the client goes.
 func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
@@ -249,9 +254,16 @@ func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
 	} else if out.begin(how.first) != nil {
 		return
 	}
+	ctx := req.Context()
 	for {
-		events, last, err := s.next(req.Context(), how.reader, pause)
-		if err != nil {
+		events, last, err := s.next(ctx, how.reader, pause)
+		switch {
+		case err != nil && how.back && req.Context().Err() != nil:
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswer)
+			defer cancel()
+			ctx, how.back = late, false
+			continue
+		case err != nil:
 			return
 		}
 		if !out.begun && last && len(events) == 1 {
