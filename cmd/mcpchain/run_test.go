@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case len(os.Args) > 1 && os.Args[1] == "test-server":
 		testServer()
+	case len(os.Args) > 1 && os.Args[1] == "test-web":
+		testWeb(len(os.Args) > 2)
 	default:
 		main()
 	}
@@ -43,6 +47,14 @@ type numbers struct {
 }
 
 func testServer() { _ = newTestServer().Run(context.Background(), &mcp.StdioTransport{}) }
+
+// testWeb serves the same server over HTTP.
+func testWeb(stateless bool) {
+	server := newTestServer()
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless}))
+	fmt.Fprintln(os.Stderr, "msg=serving url="+web.URL)
+	select {}
+}
 
 // newTestServer returns an ordinary server on the SDK.
 func newTestServer() *mcp.Server {
@@ -61,6 +73,10 @@ func newTestServer() *mcp.Server {
 	mcp.AddTool(server, &mcp.Tool{Name: "work", Annotations: reads}, func(context.Context, *mcp.CallToolRequest, numbers) (*mcp.CallToolResult, any, error) {
 		time.Sleep(10 * time.Millisecond)
 		return nil, map[string]int{}, nil
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "late"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		time.Sleep(1500 * time.Millisecond)
+		return nil, map[string]string{"is": "late, but here"}, nil
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "pid", Annotations: reads}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		return nil, map[string]int{"pid": os.Getpid()}, nil
@@ -413,6 +429,50 @@ func BenchmarkCall(b *testing.B) {
 					}
 				})
 			})
+		}
+	}
+}
+
+// The same over HTTP, for each client a session of its own.
+func BenchmarkCallOverHTTP(b *testing.B) {
+	for _, version := range versions {
+		for _, clients := range []int{1, 64} {
+			for name, args := range map[string][]string{"bare": {"test-web"}, "run": {"run", "-http", "127.0.0.1:0", "--", os.Args[0], "test-server"}} {
+				b.Run(fmt.Sprintf("%s/%d/%s", version, clients, name), func(b *testing.B) {
+					if name == "bare" && version >= "2026-07-28" {
+						args = append(args, "stateless")
+					}
+					cmd, log := exec.Command(os.Args[0], args...), &stderr{}
+					cmd.Env, cmd.Stderr = append(os.Environ(), "MCPCHAIN_TEST=1"), log
+					url := started(b, cmd, log)
+					sessions := make(chan *mcp.ClientSession, clients)
+					for range clients {
+						s, err := mcp.NewClient(&mcp.Implementation{Name: "b"}, nil).Connect(b.Context(), &mcp.StreamableClientTransport{
+							Endpoint: url, HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}},
+						}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+						if err != nil {
+							b.Fatal(err, log)
+						}
+						defer s.Close()
+						sessions <- s
+					}
+					b.SetParallelism(max(1, clients/runtime.GOMAXPROCS(0)))
+					if clients == 1 {
+						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine
+					}
+					b.ResetTimer()
+					b.RunParallel(func(pb *testing.PB) {
+						s := <-sessions
+						for pb.Next() {
+							if _, err := s.CallTool(b.Context(), &mcp.CallToolParams{Name: "divide", Arguments: numbers{6, 3}}); err != nil {
+								b.Error(err)
+							}
+						}
+						sessions <- s
+					})
+					b.StopTimer()
+				})
+			}
 		}
 	}
 }

@@ -40,7 +40,13 @@ func (r *running) serve(ctx context.Context) int {
 	}
 	f := front.New(opts)
 	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: transport.Bounds{BodyBytes: int64(r.MaxRequest)}})
-	web := &http.Server{Handler: r.Mux(endpoint, r.parts.Drain), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo)}
+	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
+	defer endStreams()
+	web := &http.Server{
+		Handler:           front.Patient(r.Mux(listening(streams, endpoint), r.parts.Drain)),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 256 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo),
+	}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	log.InfoContext(ctx, "serving", slog.String("url", "http://"+listener.Addr().String()+r.Path))
@@ -58,6 +64,7 @@ func (r *running) serve(ctx context.Context) int {
 	if err := r.parts.Drain.Shutdown(calls); err != nil {
 		status = fail("calls did not end", err, exitFailed)
 	}
+	endStreams() // clients open them again when they end
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
 	defer done()
 	if err := web.Shutdown(last); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -66,4 +73,17 @@ func (r *running) serve(ctx context.Context) int {
 	}
 	f.Close(last)
 	return status
+}
+
+// listening ends the streams that clients open with GET when ctx ends: web.Shutdown would wait for them.
+func listening(ctx context.Context, endpoint http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodGet {
+			stream, end := context.WithCancel(req.Context())
+			defer end()
+			defer context.AfterFunc(ctx, end)()
+			req = req.WithContext(stream)
+		}
+		endpoint.ServeHTTP(w, req)
+	})
 }

@@ -34,7 +34,7 @@ func overHTTP(t *testing.T, args ...string) (url string, cmd *exec.Cmd, log *std
 	return started(t, cmd, log), cmd, log
 }
 
-func started(t *testing.T, cmd *exec.Cmd, log *stderr) (url string) {
+func started(t testing.TB, cmd *exec.Cmd, log *stderr) (url string) {
 	t.Helper()
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
@@ -266,7 +266,7 @@ func TestAServerThatCannotWorkOverHTTP(t *testing.T) {
 		if header != nil {
 			method = header["Mcp-Method"]
 		}
-		res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+		res, body := posted(t, url, header, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"`+header["Mcp-Protocol-Version"]+`"},"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 		require.Contains(t, body, "Service unavailable", res.status)
 		require.NotContains(t, body, "/srv")
 	}

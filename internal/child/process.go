@@ -94,18 +94,25 @@ func (b *Buffer) String() string {
 	return b.b.String()
 }
 
+// Environment returns the variable of the environment that makes this test binary a server process with a
+// configuration, as NAME=VALUE.
+func Environment(t testing.TB, config any) string {
+	t.Helper()
+	text, err := json.Marshal(config)
+	require.NoError(t, err)
+	return configEnv + "=" + string(text)
+}
+
 // Start starts a server process, which is killed at the end of the test. config gets the
 // path of the log and returns the configuration, which serve gets as JSON.
 func Start(t testing.TB, config func(log string) any) *Process {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log.json")
 	require.NoError(t, os.WriteFile(log, nil, 0o600))
-	text, err := json.Marshal(config(log))
-	require.NoError(t, err)
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	p := &Process{Cmd: exec.Command(exe), Stderr: &Buffer{}, Log: LogFile(log), Exited: make(chan struct{})}
-	p.Cmd.Env = append(os.Environ(), configEnv+"="+string(text))
+	p.Cmd.Env = append(os.Environ(), Environment(t, config(log)))
 	p.Cmd.Stderr = p.Stderr
 	// Not StdoutPipe, which Wait closes before everything is read.
 	read, write, err := os.Pipe()

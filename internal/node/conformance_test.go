@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +25,9 @@ type suite struct {
 	stateless bool
 	passed    int      // how many checks the bare server passes
 	other     []string // those that it does not
+
+	through   int               // how many checks pass through the program
+	otherwise map[string]string // checks of the bare server that end otherwise through the program, and how; "" if they are not made
 }
 
 var suites = []suite{
@@ -34,14 +39,29 @@ var suites = []suite{
 			"WARNING server-server-sse-polling server-sse-priming-event ServerSendsPrimingEvent Server did not send priming event with id and empty data on POST SSE stream. This is recommended for resumability.",
 			"WARNING server-server-sse-polling server-sse-retry-field ServerSendsRetryField Server did not send retry field. This is recommended for controlling client reconnection timing.",
 		},
+		// The program takes the version that the session has agreed on.
+		through: 46, otherwise: map[string]string{
+			"WARNING server-server-sse-polling server-sse-priming-event ServerSendsPrimingEvent Server did not send priming event with id and empty data on POST SSE stream. This is recommended for resumability.": "SUCCESS server-server-sse-polling server-sse-priming-event ServerSendsPrimingEvent",
+			"WARNING server-server-sse-polling server-sse-retry-field ServerSendsRetryField Server did not send retry field. This is recommended for controlling client reconnection timing.":                       "SUCCESS server-server-sse-polling server-sse-retry-field ServerSendsRetryField",
+		},
 	},
 	{
 		name: "0.2.0-alpha.12 at 2025-11-25", pack: "conformance-0.2", args: []string{"--suite", "all", "--spec-version", "2025-11-25"},
 		passed: 84,
+		// A server that closes a stream before its answer closes that to the program, which reads on. Its client
+		// gets the answer on the stream that it has, and need not come back.
+		through: 83, otherwise: map[string]string{
+			"SUCCESS server-server-sse-polling server-sse-disconnect-resume ServerDisconnectResume": "",
+		},
 	},
 	{
 		name: "0.2.0-alpha.12 at 2026-07-28", pack: "conformance-0.2", args: []string{"--suite", "all", "--spec-version", "2026-07-28"},
 		passed: 153, stateless: true,
+		// Nothing can be resumed in this version, so an answer that comes alone is JSON: its client sees by its
+		// length that it is whole, and by its status what an error means. The suite looks at streams only.
+		through: 152, otherwise: map[string]string{
+			"SUCCESS server-server-sse-multiple-streams server-sse-streams-functional ServerSSEStreamsFunctional": "",
+		},
 	},
 }
 
@@ -121,6 +141,91 @@ func TestConformance(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConformanceThroughTheProgram runs the suite against the same server through mcpchain run -http, which
+// reaches it over HTTP, or starts it for each session and speaks with it over stdio.
+func TestConformanceThroughTheProgram(t *testing.T) {
+	needsNode(t)
+	built := builtProgram(t)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for _, s := range suites {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			bare, _ := s.run(t, chainBare)
+			far := child.Start(t, func(log string) any { return config{Stateless: s.stateless, Chain: chainBare, Log: log} })
+			far.ReadURL(t)
+			here := child.Environment(t, config{Stdio: true, Chain: chainBare, Log: filepath.Join(t.TempDir(), "log.json")})
+			for _, args := range [][]string{{"-to", far.URL}, {"--", "env", here, exe}} {
+				t.Run(args[0], func(t *testing.T) {
+					lines := s.against(t, servedBy(t, built, args))
+					require.Empty(t, difference(s.expected(bare), withoutNotes(lines)))
+					passed := 0
+					for _, line := range lines {
+						if strings.HasPrefix(line, "SUCCESS ") {
+							passed++
+						}
+					}
+					require.Equal(t, s.through, passed)
+				})
+			}
+		})
+	}
+}
+
+// servedBy starts the program in front of a server, and returns where it serves it.
+func servedBy(t *testing.T, built string, args []string) (url string) {
+	t.Helper()
+	said := &child.Buffer{}
+	cmd := exec.CommandContext(t.Context(), built, append([]string{"run", "-http", "127.0.0.1:0"}, args...)...)
+	cmd.Stderr = said
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Wait() })
+	require.Eventually(t, func() bool {
+		found := regexp.MustCompile(`url=(\S+)`).FindStringSubmatch(said.String())
+		if found != nil {
+			url = found[1]
+		}
+		return found != nil
+	}, child.Patience, 10*time.Millisecond, "%s", said)
+	return url
+}
+
+// expected returns how the checks of a bare server end through the program.
+func (s suite) expected(bare []string) (lines []string) {
+	for _, line := range withoutNotes(bare) {
+		through, differs := s.otherwise[line]
+		switch {
+		case !differs:
+			lines = append(lines, line)
+		case through != "":
+			lines = append(lines, through)
+		}
+	}
+	return lines
+}
+
+// withoutNotes returns the checks without what is none.
+func withoutNotes(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, "INFO ") })
+}
+
+// difference returns what one list lacks of the other, and has besides.
+func difference(want, got []string) (all []string) {
+	got = slices.Clone(got)
+	for _, line := range want {
+		if at := slices.Index(got, line); at >= 0 {
+			got = slices.Delete(got, at, at+1)
+		} else {
+			all = append(all, "- "+line)
+		}
+	}
+	for _, line := range got {
+		all = append(all, "+ "+line)
+	}
+	return all
 }
 
 // TestADifferenceIsSeen runs one scenario against a server that loses what failing tools say.

@@ -37,9 +37,7 @@ func TestProgram(t *testing.T) {
 	dir, err := os.Getwd()
 	require.NoError(t, err)
 	home := t.TempDir()
-	program := filepath.Join(home, "mcpchain")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/mcpchain").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program := builtProgram(t)
 	everything := filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")
 	starts := func(name, command string) string {
 		file := filepath.Join(home, name)
@@ -64,4 +62,13 @@ func TestProgram(t *testing.T) {
 			require.Equal(t, string(want), got)
 		})
 	}
+}
+
+// builtProgram builds cmd/mcpchain and returns its file.
+func builtProgram(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "mcpchain")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", file, "../../cmd/mcpchain").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return file
 }

@@ -38,6 +38,7 @@ const (
 
 // config is what a server process is told.
 type config struct {
+	Stdio     bool // instead of HTTP
 	Stateless bool // over HTTP, as of 2026-07-28; with sessions otherwise
 	Chain     string
 	Log       string // the file that its log is written to
@@ -57,6 +58,9 @@ func serve(text string) error {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(file, nil)))
 
 	server := newServer()
+	if cfg.Stdio {
+		return server.Run(context.Background(), &mcp.StdioTransport{})
+	}
 	options := &mcp.StreamableHTTPOptions{Stateless: cfg.Stateless}
 	if !cfg.Stateless {
 		options.EventStore = mcp.NewMemoryEventStore(nil) // streams are resumed

@@ -5,6 +5,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -49,6 +50,7 @@ type Front struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by their IDs; nil once Close was called
+	alive    int                 // servers that run, also those of sessions that have ended
 	running  sync.WaitGroup
 	end      context.CancelFunc // ends all servers at once
 	life     context.Context    //nolint:containedctx // that of the program, not of a request
@@ -98,6 +100,9 @@ func (f *Front) reap() {
 		}
 		f.mu.Lock()
 		for id, s := range f.sessions {
+			if s.memory != nil {
+				s.memory.age()
+			}
 			if s.idle() > f.Idle {
 				f.Logger.Info("a session that nobody uses ends", slog.Duration("idle", f.Idle))
 				delete(f.sessions, id)
@@ -120,27 +125,36 @@ func (f *Front) begin(shared bool) (*session, error) {
 	switch {
 	case f.sessions == nil:
 		return nil, errClosed
-	case len(f.sessions) >= f.Sessions:
+	case f.alive >= f.Sessions:
 		return nil, errFull
 	}
-	s := newSession(rand.Text(), f.Logger)
+	s := newSession(rand.Text(), shared, f.Logger)
 	opts := f.Proxy
 	opts.In, opts.Out = nil, s
-	if s.shared = shared; !shared { // or its callers would be taken for one
+	if !shared { // or its callers would be taken for one
 		opts.Session = s.id
 	}
 	if f.Start != nil {
 		opts.Start = func() (proxy.Server, error) { return f.Start(s.authorization) }
+		s.patient = refusals
 	}
 	s.proxy = proxy.New(opts)
 	f.sessions[s.id] = s
+	f.alive++
 	f.running.Go(func() {
 		s.proxy.Run(f.life)
 		f.leave(s)
 		s.finish()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.alive--
 	})
 	return s, nil
 }
+
+// refusals is how long an answer may take that is a status of HTTP: a client whose token is refused signs in
+// again.
+const refusals = time.Second
 
 // leave ends a session.
 func (f *Front) leave(s *session) {
@@ -254,12 +268,17 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 	}
 	m, refused := rpc.Parse(body)
 	if refused != nil {
+		if odd, bad := rpc.ParseServer(body); bad == nil && odd.IsRequest() && removed[odd.Method] && cmp.Or(saidVersion(odd), req.Header.Get(versionHeader)) >= modern {
+			m, refused = odd, nil // then it does not matter what is wrong with it
+		}
+	}
+	if refused != nil {
 		f.Logger.WarnContext(req.Context(), "a body is no message that a server can read", slog.Int("bytes", len(body)), slog.String("reason", refused.Reason))
 		refuse(w, http.StatusBadRequest, refused)
 		return
 	}
-	p := &post{w: w, req: req, m: m, json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
-	if version := versionOf(req, m); version >= modern {
+	p := &post{w: w, req: req, m: m, says: saidVersion(m), json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
+	if version := cmp.Or(p.says, req.Header.Get(versionHeader)); version >= modern {
 		f.modern(p, version)
 		return
 	}
@@ -290,7 +309,8 @@ type post struct {
 	w     http.ResponseWriter
 	req   *http.Request
 	m     *rpc.Message
-	json  bool // the client takes an answer as JSON
+	says  string // the version of the protocol that the message names, "" if it names none
+	json  bool   // the client takes an answer as JSON
 	extra *mcp.RequestExtra
 }
 
@@ -308,7 +328,8 @@ func (f *Front) older(p *post) {
 	case id == "":
 		var err error
 		if s, err = f.begin(false); err != nil {
-			f.unavailable(p, err)
+			f.Logger.Warn("no session can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
+			unavailable(p, err)
 			return
 		}
 		p.w.Header().Set(sessionHeader, s.id)
@@ -323,8 +344,7 @@ func (f *Front) older(p *post) {
 	s.take(p)
 }
 
-func (f *Front) unavailable(p *post, err error) {
-	f.Logger.Warn("no session can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
+func unavailable(p *post, err error) {
 	p.w.Header().Set("Retry-After", "10")
 	fail(p.w, http.StatusServiceUnavailable, p.m.ID, 503, "Service unavailable: "+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
 }
@@ -349,17 +369,17 @@ func writeJSON(w http.ResponseWriter, status int, line []byte) {
 	_, _ = w.Write(line) // a client that has gone needs no answer
 }
 
-// versionOf returns the version of the protocol that a message says it is of, "" if it says none.
-func versionOf(req *http.Request, m *rpc.Message) string {
+// saidVersion returns the version of the protocol that a message says it is of, "" if it says none.
+func saidVersion(m *rpc.Message) string {
 	var params struct {
 		Meta struct {
 			Version string `json:"io.modelcontextprotocol/protocolVersion"`
 		} `json:"_meta"`
 	}
-	if m.Params != nil && json.Unmarshal(m.Params, &params) == nil && params.Meta.Version != "" {
-		return params.Meta.Version
+	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil {
+		return ""
 	}
-	return req.Header.Get(versionHeader)
+	return params.Meta.Version
 }
 
 // older versions, of which a client of modern that finds no server for it may take one.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -23,10 +24,35 @@ import (
 
 // wants are what a client subscribes to.
 type wants struct {
-	Tools     bool     `json:"toolsListChanged,omitempty"`
-	Prompts   bool     `json:"promptsListChanged,omitempty"`
-	Resources bool     `json:"resourcesListChanged,omitempty"`
-	URIs      []string `json:"resourceSubscriptions,omitempty"`
+	Tools     bool `json:"toolsListChanged,omitempty"`
+	Prompts   bool `json:"promptsListChanged,omitempty"`
+	Resources bool `json:"resourcesListChanged,omitempty"`
+	URIs      uris `json:"resourceSubscriptions,omitempty"`
+}
+
+// uris are a set, and a list in JSON.
+type uris map[string]bool
+
+func (u *uris) UnmarshalJSON(raw []byte) error {
+	var list []string
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return err
+	}
+	*u = make(uris, len(list))
+	for _, uri := range list {
+		(*u)[uri] = true
+	}
+	return nil
+}
+
+// MarshalJSON returns the list.
+func (u uris) MarshalJSON() ([]byte, error) { return json.Marshal(slices.Sorted(maps.Keys(u))) }
+
+func (u uris) bytes() (size int) {
+	for uri := range u {
+		size += len(uri)
+	}
+	return size
 }
 
 // of reports whether a notification is wanted, by its method and its URI.
@@ -39,7 +65,7 @@ func (w *wants) of(method, uri string) bool {
 	case "notifications/resources/list_changed":
 		return w.Resources
 	case "notifications/resources/updated":
-		return slices.Contains(w.URIs, uri)
+		return w.URIs[uri]
 	}
 	return false
 }
@@ -47,9 +73,12 @@ func (w *wants) of(method, uri string) bool {
 // within returns what of the wants is allowed.
 func (w *wants) within(allowed *wants) wants {
 	both := wants{w.Tools && allowed.Tools, w.Prompts && allowed.Prompts, w.Resources && allowed.Resources, nil}
-	for _, uri := range w.URIs {
-		if slices.Contains(allowed.URIs, uri) {
-			both.URIs = append(both.URIs, uri)
+	for uri := range w.URIs {
+		if allowed.URIs[uri] {
+			if both.URIs == nil {
+				both.URIs = uris{}
+			}
+			both.URIs[uri] = true
 		}
 	}
 	return both
@@ -65,14 +94,21 @@ type subscription struct {
 
 // concerns reports whether a client needs the subscription.
 func (s *subscription) concerns(want *wants) bool {
-	return s.wants.Tools || slices.ContainsFunc(want.URIs, func(uri string) bool { return slices.Contains(s.wants.URIs, uri) })
+	for uri := range want.URIs {
+		if s.wants.URIs[uri] {
+			return true
+		}
+	}
+	return s.wants.Tools
 }
 
 // The bounds of what clients may subscribe to: the server keeps all of it.
 const (
 	maxListeners     = 10_000
-	maxSubscriptions = 100
+	maxSubscriptions = 1000
 	maxURIs          = 10_000
+	maxURIsOfOne     = 1000
+	maxURIBytes      = 16 << 20 // of all clients
 )
 
 var errManySubscriptions = errors.New("there are as many subscriptions as may be")
@@ -81,7 +117,9 @@ var errManySubscriptions = errors.New("there are as many subscriptions as may be
 // session guards them.
 type listeners struct {
 	clients map[*stream]*wants
+	bytes   int                      // of their URIs
 	own     map[string]*subscription // by the keys of their IDs
+	renewed time.Time                // see renew
 }
 
 // subscribed serves a client's subscription until one of both ends.
@@ -94,7 +132,6 @@ func (f *Front) subscribed(s *session, p *post) {
 		return
 	}
 	st := newStream(p.m.ID)
-	defer st.part()
 	allowed, err := s.subscribe(p.req.Context(), st, &params.Notifications)
 	defer s.unsubscribe(st)
 	var refused *refusedError
@@ -104,10 +141,11 @@ func (f *Front) subscribed(s *session, p *post) {
 		writeJSON(p.w, statusOf(line), line)
 		return
 	case err != nil:
-		f.unavailable(p, err)
+		f.Logger.Warn("a client cannot subscribe", slog.String("error", err.Error()))
+		unavailable(p, err)
 		return
 	}
-	st.serve(p.w, p.req, false, acknowledged(st.id, allowed))
+	st.serve(p.w, p.req, manner{reader: st.reader, first: st.written(event{line: acknowledged(st.id, allowed)})})
 }
 
 // acknowledged returns the line that says what a client has subscribed to.
@@ -124,32 +162,28 @@ func (e *refusedError) Error() string { return "the server refuses the subscript
 // subscribe subscribes to what a client wants and nobody before it wanted, and returns what the server allows.
 func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allowed wants, err error) {
 	s.mu.Lock()
-	had := wants{}
+	had := wants{URIs: uris{}}
 	for _, one := range s.listeners.own {
 		had.Tools = true // the first has all lists
-		had.URIs = append(had.URIs, one.wants.URIs...)
+		maps.Copy(had.URIs, one.wants.URIs)
 	}
-	missing := wants{URIs: slices.DeleteFunc(slices.Clone(want.URIs), func(uri string) bool { return slices.Contains(had.URIs, uri) })}
-	if !had.Tools {
-		missing.Tools, missing.Prompts, missing.Resources = true, true, true
-	}
-	switch {
+	missing := wants{!had.Tools, !had.Tools, !had.Tools, maps.Clone(want.URIs)}
+	maps.DeleteFunc(missing.URIs, func(uri string, _ bool) bool { return had.URIs[uri] })
+	size := want.URIs.bytes()
+	switch news := !had.Tools || len(missing.URIs) > 0; {
 	case s.ended:
 		err = errClosed
-	case len(s.listeners.clients) >= maxListeners, len(had.URIs)+len(missing.URIs) > maxURIs:
+	case len(s.listeners.clients) >= maxListeners, len(want.URIs) > maxURIsOfOne, s.listeners.bytes+size > maxURIBytes:
 		err = errManySubscriptions
-	case !had.Tools || len(missing.URIs) > 0:
-		if len(s.listeners.own) >= maxSubscriptions {
-			err = errManySubscriptions
-			break
-		}
-		s.next++
-		id := rpc.TextID(fmt.Sprintf("listen-%d", s.next))
-		s.listeners.own[id.Key()] = &subscription{wants: missing, settled: make(chan struct{})}
-		go s.listenTo(id, missing)
+	case news && (len(s.listeners.own) >= maxSubscriptions || len(had.URIs)+len(missing.URIs) > maxURIs):
+		err = errManySubscriptions
+		s.renew()
+	case news:
+		s.listenTo(missing)
 	}
 	if err == nil {
 		s.listeners.clients[st] = want
+		s.listeners.bytes += size
 	}
 	all := slices.Collect(maps.Values(s.listeners.own))
 	s.mu.Unlock()
@@ -159,19 +193,88 @@ func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allow
 	return s.settle(ctx, all, want)
 }
 
-// listenTo sends a subscription of the session.
-func (s *session) listenTo(id rpc.ID, w wants) {
+// listenTo begins a subscription of the session. The caller holds the lock.
+func (s *session) listenTo(w wants) { go s.send(s.plan(w)) }
+
+// plan notes a subscription, and returns its message. The caller holds the lock.
+func (s *session) plan(w wants) *rpc.Message {
+	s.next++
+	id := rpc.TextID(fmt.Sprintf("listen-%d", s.next))
+	s.listeners.own[id.Key()] = &subscription{wants: w, settled: make(chan struct{})}
 	params, _ := json.Marshal(map[string]any{"_meta": json.RawMessage(ownMeta), "notifications": w}) //nolint:errchkjson // texts
-	if m, refused := rpc.Parse(rpc.Request(id, "subscriptions/listen", params)); refused == nil {
-		s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
+	m, _ := rpc.Parse(rpc.Request(id, "subscriptions/listen", params))
+	return m
+}
+
+func (s *session) send(m *rpc.Message) { s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}}) }
+
+// The times of renewing subscriptions.
+const (
+	renewAgain = 30 * time.Second
+	renewPause = time.Second // until a server has forgotten those before, as ending them ends others, too
+)
+
+// renew subscribes anew to what clients want now, when there are as many subscriptions as may be: most are for
+// clients that have gone. What changes meanwhile nobody sees, so all clients are told that it may have changed.
+// The caller holds the lock.
+func (s *session) renew() {
+	if time.Since(s.listeners.renewed) < renewAgain {
+		return
 	}
+	s.listeners.renewed = time.Now()
+	all := wants{true, true, true, uris{}}
+	for _, want := range s.listeners.clients {
+		maps.Copy(all.URIs, want.URIs)
+	}
+	var ended []*rpc.Message
+	for key := range s.listeners.own {
+		m, _ := rpc.Parse(rpc.Cancelled(rpc.TextID(key[1:]), "it is not needed any more"))
+		ended = append(ended, m)
+	}
+	clear(s.listeners.own)
+	m := s.plan(all) // who comes meanwhile waits for it
+	planned := s.listeners.own[m.ID.Key()]
+	s.logger.Info("the subscriptions of clients that have gone end", slog.Int("subscriptions", len(ended)))
+	go func() {
+		for _, one := range ended {
+			s.send(one)
+		}
+		time.Sleep(renewPause)
+		s.send(m)
+		select {
+		case <-planned.settled:
+		case <-time.After(startLimit):
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for st, want := range s.listeners.clients {
+			for _, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"} {
+				if want.of(method, "") {
+					st.put(changed(st.id, method, ""), false)
+				}
+			}
+			for uri := range want.URIs {
+				st.put(changed(st.id, "notifications/resources/updated", uri), false)
+			}
+		}
+	}()
+}
+
+// changed returns the line of a notification for a subscription. uri may be "".
+func changed(id rpc.ID, method, uri string) []byte {
+	params := map[string]any{"_meta": map[string]json.RawMessage{subscriptionKey: json.RawMessage(id)}}
+	if uri != "" {
+		params["uri"] = uri
+	}
+	raw, _ := json.Marshal(params) //nolint:errchkjson // an ID is JSON
+	return rpc.Request(nil, method, raw)
 }
 
 // settle waits until the server has said what it allows.
 func (s *session) settle(ctx context.Context, all []*subscription, want *wants) (wants, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("the server does not answer"))
 	defer cancel()
-	var allowed wants
+	allowed := wants{URIs: uris{}}
 	for _, one := range all {
 		select {
 		case <-one.settled:
@@ -183,7 +286,7 @@ func (s *session) settle(ctx context.Context, all []*subscription, want *wants) 
 		allowed.Tools = allowed.Tools || one.allowed.Tools
 		allowed.Prompts = allowed.Prompts || one.allowed.Prompts
 		allowed.Resources = allowed.Resources || one.allowed.Resources
-		allowed.URIs = append(allowed.URIs, one.allowed.URIs...)
+		maps.Copy(allowed.URIs, one.allowed.URIs)
 		s.mu.Unlock()
 		if failed != nil && one.concerns(want) {
 			return wants{}, &refusedError{failed}
@@ -195,7 +298,10 @@ func (s *session) settle(ctx context.Context, all []*subscription, want *wants) 
 func (s *session) unsubscribe(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.listeners.clients, st)
+	if want := s.listeners.clients[st]; want != nil {
+		s.listeners.bytes -= want.URIs.bytes()
+		delete(s.listeners.clients, st)
+	}
 	s.used = time.Now()
 }
 

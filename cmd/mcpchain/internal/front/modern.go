@@ -2,20 +2,19 @@ package front
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -36,14 +35,25 @@ func (f *Front) modern(p *post, version string) {
 		fail(p.w, http.StatusBadRequest, m.ID, mcp.CodeHeaderMismatch, "Invalid message: "+why+".")
 		return
 	}
-	if !m.IsRequest() { // of another client it might speak
+	switch {
+	case !m.IsRequest(): // of another client it might speak
 		p.w.WriteHeader(http.StatusAccepted)
+		return
+	case removed[m.Method]: // it would hold for all clients
+		fail(p.w, http.StatusNotFound, m.ID, jsonrpc.CodeMethodNotFound, "Invalid message: "+strconv.Quote(m.Method)+" is no method of version "+modern+".")
+		return
+	case p.says == "": // a server over stdio would take it for one of an older version
+		fail(p.w, http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidParams, "Invalid message: \"_meta\" has no text \"io.modelcontextprotocol/protocolVersion\".")
 		return
 	}
 	s, supported, failed, err := f.server(p.req)
+	if s != nil && s.refused.Load() { // a token that is refused takes nobody's place
+		defer f.leave(s)
+	}
 	switch {
 	case err != nil:
-		f.unavailable(p, err)
+		f.Logger.Warn("no server can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
+		unavailable(p, err)
 		return
 	case failed != nil:
 		writeJSON(p.w, http.StatusServiceUnavailable, rpc.Edited(failed, m.ID, "id"))
@@ -59,8 +69,17 @@ func (f *Front) modern(p *post, version string) {
 		f.subscribed(s, p)
 		return
 	}
+	if m.Method == "tools/call" {
+		if why := s.differs(p.req, m); why != "" {
+			fail(p.w, http.StatusBadRequest, m.ID, mcp.CodeHeaderMismatch, "Invalid message: "+why+".")
+			return
+		}
+	}
 	st := newStream(m.ID)
 	st.token, st.logs = tokenOf(m), wantsLogs(m)
+	if m.Method == "tools/list" {
+		st.list = m
+	}
 	id := s.ownID()
 	line := rpc.Edited(m.Line, id, "id")
 	if st.token != nil {
@@ -71,10 +90,18 @@ func (f *Front) modern(p *post, version string) {
 		refuse(p.w, http.StatusBadRequest, refused)
 		return
 	}
-	s.open(id.Key(), st)
-	defer s.close(id.Key(), st)
+	if why := s.open(id.Key(), st); why != nil {
+		s.refuse(p, why)
+		return
+	}
+	defer s.close(id.Key(), st, st.reader)
 	s.proxy.Receive(own, p.extra)
-	st.serve(p.w, p.req, p.json, nil)
+	st.serve(p.w, p.req, manner{reader: st.reader, json: p.json, within: quiet})
+}
+
+// removed are the methods that clients had until 2025-11-25.
+var removed = map[string]bool{
+	"initialize": true, "ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true,
 }
 
 func clip(text string) string { return text[:min(len(text), 40)] }
@@ -101,20 +128,16 @@ func mismatch(header http.Header, m *rpc.Message, version string) string {
 	}
 	var params map[string]json.RawMessage
 	var name string
-	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params[member], &name) != nil || plainHeader(header.Get("Mcp-Name")) != name {
+	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params[member], &name) != nil || !is(header.Get("Mcp-Name"), name) {
 		return "the header Mcp-Name is not the " + strconv.Quote(member) + " of the message"
 	}
 	return ""
 }
 
-// plainHeader reads the value of a header that may not have been able to hold it.
-func plainHeader(value string) string {
-	if inner, ok := strings.CutPrefix(value, "=?base64?"); ok {
-		if text, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?=")); err == nil {
-			return string(text)
-		}
-	}
-	return value
+// is reports whether a header has a value, which it may not be able to hold as it is.
+func is(header, value string) bool {
+	text, ok := headers.Decoded(header)
+	return ok && text == value
 }
 
 // statusOf returns the status of an answer, by the error in it.
@@ -154,6 +177,9 @@ func (f *Front) server(req *http.Request) (s *session, supported []string, faile
 			return nil, nil, nil, err
 		}
 		s.comes(req.Header)
+		s.mu.Lock()
+		s.single = f.Start != nil && nameOf(req.Header) != ""
+		s.mu.Unlock()
 		of.session = s
 	}
 	supported, failed = s.discover(req.Context())
@@ -199,20 +225,10 @@ func isModern(version string) bool { return version >= modern }
 func (s *session) discover(ctx context.Context) (supported []string, failed []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit) // others wait for the same
 	defer cancel()
-	id := s.ownID()
-	m, refused := rpc.Parse(rpc.Request(id, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`)))
-	if refused != nil { // cannot be
-		return nil, refused.Answer()
-	}
-	st := newStream(id)
-	s.open(id.Key(), st)
-	defer s.close(id.Key(), st)
-	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
-	lines, _, err := st.next(ctx, nil)
-	if err != nil || len(lines) == 0 {
+	line := s.ask(ctx, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`))
+	if line == nil {
 		return olderVersions, nil // it never answers what it does not know
 	}
-	line := lines[len(lines)-1]
 	var answer struct {
 		Result struct {
 			Supported []string `json:"supportedVersions"`
@@ -231,6 +247,7 @@ func (s *session) discover(ctx context.Context) (supported []string, failed []by
 	case e == nil:
 		return olderVersions, nil
 	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden: // the client's own call says more
+		s.refused.Store(e.Code == http.StatusUnauthorized)
 		return nil, nil
 	case e.Code > 0: // no answer of the server's
 		return nil, line
@@ -238,6 +255,35 @@ func (s *session) discover(ctx context.Context) (supported []string, failed []by
 		return e.Data.Supported, nil
 	default:
 		return olderVersions, nil
+	}
+}
+
+// ask sends a request that is no client's, and returns the answer, nil if none comes until ctx ends.
+func (s *session) ask(ctx context.Context, method string, params json.RawMessage) []byte {
+	id := s.ownID()
+	m, refused := rpc.Parse(rpc.Request(id, method, params))
+	if refused != nil { // cannot be
+		return refused.Answer()
+	}
+	st := newStream(id)
+	if method == "tools/list" {
+		st.list = m
+	}
+	if s.open(id.Key(), st) != nil {
+		return nil
+	}
+	defer s.close(id.Key(), st, st.reader)
+	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
+	for {
+		events, last, err := st.next(ctx, st.reader, nil)
+		switch {
+		case err != nil:
+			return nil
+		case last && len(events) > 0:
+			return events[len(events)-1].line
+		case last:
+			return nil
+		}
 	}
 }
 
@@ -251,15 +297,25 @@ const ownMeta = `{"io.modelcontextprotocol/protocolVersion":"` + modern + `","io
 func (s *session) passed(m *rpc.Message) {
 	if m.ID != nil { // there are no requests of servers any more
 		refused, _ := rpc.ParseServer(rpc.Failed(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client takes no requests"}))
-		go s.proxy.Receive(refused, nil)
+		select {
+		case s.refusals <- struct{}{}: // one that does not read must not pile them up
+			go func() {
+				s.proxy.Receive(refused, nil)
+				<-s.refusals
+			}()
+		default:
+		}
 		return
 	}
 	st := s.streams[progressOf(m).Key()] // the token is the ID
+	if m.Method == "notifications/tools/list_changed" {
+		s.tools.listed = false
+	}
 	switch {
 	case s.listened(m):
 	case st != nil && st.token != nil:
 		st.put(rpc.Edited(m.Line, st.token, "params", "progressToken"), false)
-	case len(s.newest) == 1 && s.newest[0].logs && m.Method == "notifications/message": // nobody else's
+	case s.single && len(s.newest) > 0 && s.newest[len(s.newest)-1].logs && m.Method == "notifications/message": // nobody else's
 		s.newest[0].put(m.Line, false)
 	default:
 		s.logger.Debug("a notification of the server does not say for whom it is, and was dropped", slog.String("method", clip(m.Method)))

@@ -3,8 +3,10 @@ package front
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,27 +25,45 @@ type session struct {
 	logger *slog.Logger
 
 	initialized atomic.Bool            // the server has taken the client
+	refused     atomic.Bool            // the server takes the credentials of the client for wrong
 	credentials atomic.Pointer[string] // the last header Authorization of the client
 
 	mu      sync.Mutex
 	streams map[string]*stream // of requests, by the keys of the IDs that the proxy knows them by
 	newest  []*stream          // the same, in their order
 	tokens  map[string]*stream // by the tokens of their progress
-	alone   *stream            // for what belongs to no request; nil if the client does not listen
-	backlog [][]byte           // what nobody listened for yet
-	size    int                // of the backlog, in bytes
+	named   map[string]*stream // those that can be resumed and have not ended, by their names
+	alone   *stream            // for what belongs to no request; nil if it is shared
+	version string             // on which initialize has agreed
+	reading int                // how many requests of HTTP wait for something
 	used    time.Time
 	ended   bool
 
-	shared    bool // by many clients: see modern.go
-	next      int  // the number of the next request of theirs
+	memory  *memory       // nil if it is shared
+	patient time.Duration // see Front.within
+
+	shared    bool          // by many clients: see modern.go
+	single    bool          // all of them have the same credentials
+	refusals  chan struct{} // of requests of the server
+	next      int           // the number of the next request of theirs, or of the next stream
 	listeners listeners
+	tools     tools
 }
 
-func newSession(id string, logger *slog.Logger) *session {
-	return &session{id: id, logger: logger, streams: map[string]*stream{}, tokens: map[string]*stream{}, used: time.Now(),
-		listeners: listeners{map[*stream]*wants{}, map[string]*subscription{}}}
+func newSession(id string, shared bool, logger *slog.Logger) *session {
+	s := &session{id: id, shared: shared, logger: logger, refusals: make(chan struct{}, 64), streams: map[string]*stream{}, tokens: map[string]*stream{}, named: map[string]*stream{}, used: time.Now(),
+		listeners: listeners{clients: map[*stream]*wants{}, own: map[string]*subscription{}}}
+	if !shared {
+		s.memory = &memory{}
+		s.alone = newStream(nil)
+		s.alone.name, s.alone.memory, s.alone.reader = aloneName, s.memory, 0
+		s.named[aloneName] = s.alone
+	}
+	return s
 }
+
+// aloneName is the name of the stream of what belongs to no request.
+const aloneName = "0"
 
 // comes notes the credentials of a client, which may renew them in the middle of a session.
 func (s *session) comes(header http.Header) {
@@ -62,10 +82,22 @@ func (s *session) authorization() string {
 func (s *session) idle() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.streams)+len(s.listeners.clients) > 0 || s.alone != nil {
+	if s.reading > 0 || len(s.listeners.clients) > 0 {
 		return 0
 	}
 	return time.Since(s.used)
+}
+
+// reads notes that a request of HTTP waits for something. Call done when it does not any more.
+func (s *session) reads() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reading++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reading, s.used = s.reading-1, time.Now()
+	}
 }
 
 // take gives a message of the client to the server, and answers it.
@@ -82,13 +114,36 @@ func (s *session) take(p *post) {
 	}
 	st := newStream(m.ID)
 	st.token = tokenOf(m)
-	if !s.open(m.ID.Key(), st) {
-		fail(p.w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "Invalid message: the ID is that of a request that is not answered yet.")
+	if why := s.open(m.ID.Key(), st); why != nil {
+		s.refuse(p, why)
 		return
 	}
-	defer s.close(m.ID.Key(), st)
+	defer s.close(m.ID.Key(), st, st.reader)
+	how := manner{reader: st.reader, json: p.json, within: quiet}
+	if m.Method != "initialize" && s.speaks() >= primed { // who loses that begins anew
+		how.json, how.within, how.first = p.json && s.patient > 0, s.patient, st.priming()
+	}
 	s.proxy.Receive(m, p.extra)
-	st.serve(p.w, p.req, p.json, nil)
+	st.serve(p.w, p.req, how)
+}
+
+// primed is the first version whose streams begin with an event that has no message. Clients of older ones
+// may take that for a message.
+const primed = "2025-11-25"
+
+func (s *session) speaks() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// refuse answers a request that open refuses.
+func (s *session) refuse(p *post, why error) {
+	if errors.Is(why, errManyCalls) {
+		unavailable(p, why)
+		return
+	}
+	fail(p.w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "Invalid message: "+why.Error()+".")
 }
 
 func (s *session) touch() {
@@ -97,34 +152,58 @@ func (s *session) touch() {
 	s.used = time.Now()
 }
 
-// open lets what belongs to a request go to a stream. It reports false if the ID is in use.
-func (s *session) open(key string, st *stream) bool {
+// maxCalls bounds the calls of a session that run.
+const maxCalls = 10_000
+
+var (
+	errUsed      = errors.New("the ID is that of a request that is not answered yet")
+	errManyCalls = errors.New("as many calls run as may")
+)
+
+// open lets what belongs to a request go to a stream.
+func (s *session) open(key string, st *stream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.streams[key] != nil {
-		return false
+	switch {
+	case s.streams[key] != nil:
+		return errUsed
+	case len(s.streams) >= maxCalls:
+		return errManyCalls
+	}
+	if s.reading++; s.memory != nil {
+		s.next++
+		st.name, st.memory = strconv.Itoa(s.next), s.memory
 	}
 	if s.ended {
 		st.put(gone(st.id), true)
-		return true
+		return nil
 	}
 	s.streams[key] = st
 	s.newest = append(s.newest, st)
+	if st.memory != nil {
+		s.named[st.name] = st
+	}
 	if st.token != nil {
 		s.tokens[rpc.ID(st.token).Key()] = st
 	}
-	return true
+	return nil
 }
 
-// close ends what open began.
-func (s *session) close(key string, st *stream) {
-	unread := st.part()
+// close ends what open began. What the client may come back for goes on. The ID of a call that goes on stays in
+// use, or its answer would be taken for that of another call.
+func (s *session) close(key string, st *stream, reader int) {
 	s.mu.Lock()
-	s.used = time.Now()
-	s.forget(key, st)
+	s.reading, s.used = s.reading-1, time.Now()
+	unread, back := st.part(reader)
+	if !back {
+		s.unlink(st)
+		if s.shared {
+			s.forget(key, st)
+		}
+	}
 	s.mu.Unlock()
-	if len(unread) > 0 {
-		s.logger.Warn("a client has gone before it has read its answer", slog.Int("messages", len(unread)))
+	if unread > 0 {
+		s.logger.Warn("a client has gone before it has read its answer", slog.Int("messages", unread))
 	}
 }
 
@@ -134,6 +213,12 @@ func (s *session) forget(key string, st *stream) {
 		return
 	}
 	delete(s.streams, key)
+	s.unlink(st)
+}
+
+// unlink lets nothing but the answer go to a stream. The caller holds the lock.
+func (s *session) unlink(st *stream) {
+	delete(s.named, st.name)
 	for i, one := range s.newest {
 		if one == st {
 			s.newest = append(s.newest[:i:i], s.newest[i+1:]...)
@@ -153,12 +238,17 @@ func (s *session) cancelled(m *rpc.Message) {
 		return
 	}
 	s.mu.Lock()
-	st := s.streams[params.RequestID.Key()]
-	s.mu.Unlock()
-	if st != nil {
-		st.end()
+	defer s.mu.Unlock()
+	key := params.RequestID.Key()
+	if st := s.streams[key]; st != nil {
+		s.forget(key, st)
+		// Without an answer a client would come back for it.
+		st.put(rpc.Failed(st.id, &jsonrpc.Error{Code: cancelledCode, Message: "Cancelled: the client has cancelled the request."}), true)
 	}
 }
+
+// cancelledCode is that of the failures of cancelled calls, see internal/kinds.
+const cancelledCode = 499
 
 // listen serves the stream of what belongs to no request.
 func (s *session) listen(w http.ResponseWriter, req *http.Request) {
@@ -166,27 +256,46 @@ func (s *session) listen(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "Accept must contain 'text/event-stream' for GET requests", http.StatusNotAcceptable)
 		return
 	}
-	st := newStream(nil)
-	s.mu.Lock()
-	if s.alone != nil || s.ended {
-		s.mu.Unlock()
+	if id := req.Header.Get("Last-Event-Id"); id != "" {
+		s.resume(w, req, id)
+		return
+	}
+	defer s.reads()()
+	reader, ok := s.alone.sit()
+	if !ok {
 		http.Error(w, "Conflict: the session has such a stream", http.StatusConflict)
 		return
 	}
-	s.alone = st
-	for _, line := range s.backlog {
-		st.put(line, false)
+	defer s.alone.part(reader)
+	how := manner{reader: reader}
+	if s.speaks() >= primed {
+		how.first = s.alone.priming()
 	}
-	s.backlog, s.size = nil, 0
-	s.mu.Unlock()
-	st.serve(w, req, false, nil)
-	unread := st.part()
+	s.alone.serve(w, req, how)
+}
+
+// resume serves what follows an event that the client has got.
+func (s *session) resume(w http.ResponseWriter, req *http.Request, id string) {
+	name, number, ok := parseEventID(id)
+	if !ok {
+		http.Error(w, "Bad Request: the header Last-Event-ID is no ID of an event", http.StatusBadRequest)
+		return
+	}
+	defer s.reads()()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.alone, s.used = nil, time.Now()
-	for _, line := range unread {
-		s.keep(line)
+	st := s.named[name]
+	if st == nil {
+		st = newStream(nil)
+		st.name, st.memory, st.ended = name, s.memory, true
 	}
+	reader := st.take(number) // as long as nothing can be added
+	s.mu.Unlock()
+	if st.empty() { // 404 would mean that there is no session
+		http.Error(w, "Bad Request: the events after this one are not kept any more", http.StatusBadRequest)
+		return
+	}
+	defer st.part(reader)
+	st.serve(w, req, manner{reader: reader, back: st.id != nil})
 }
 
 // finish ends all streams, when the server has ended for good.
@@ -203,6 +312,7 @@ func (s *session) finish() {
 	if s.alone != nil {
 		s.alone.end()
 	}
+	clear(s.named)
 }
 
 func gone(id rpc.ID) []byte {
@@ -226,8 +336,8 @@ func (s *session) Write(p []byte) (int, error) {
 		s.passed(m)
 		return len(p), nil
 	}
-	if st := s.streamOf(m); st == nil || !st.put(line, false) {
-		s.keep(line)
+	if !s.streamOf(m).put(line, false) && !s.alone.put(line, false) {
+		s.logger.Warn("a message of the server was dropped: its client does not read", slog.Int("bytes", len(line)))
 	}
 	return len(p), nil
 }
@@ -249,12 +359,27 @@ func (s *session) answer(m *rpc.Message) {
 		line = rpc.Edited(line, st.id, "id")
 	}
 	if m.Error == nil {
-		s.initialized.Store(true)
+		s.begins(m)
+	}
+	if st.list != nil && m.Error == nil {
+		s.tools.learn(st.list.Params, line)
 	}
 	st.put(line, true)
 }
 
-// streamOf returns where a request or a notification of the server goes, nil if nobody listens. Over stdio a
+// begins notes the version on which initialize has agreed. The caller holds the lock.
+func (s *session) begins(m *rpc.Message) {
+	if s.initialized.Swap(true) || s.shared {
+		return
+	}
+	var result struct {
+		Version string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(m.Result, &result) // the client judges it
+	s.version = result.Version
+}
+
+// streamOf returns where a request or a notification of the server goes. Over stdio a
 // server does not say which request it belongs to, but for its progress. The caller holds the lock.
 func (s *session) streamOf(m *rpc.Message) *stream {
 	if m.Method == "notifications/progress" {
@@ -266,25 +391,11 @@ func (s *session) streamOf(m *rpc.Message) *stream {
 	switch last := len(s.newest) - 1; {
 	case last == 0 && !general: // the only request
 		return s.newest[0]
-	case s.alone != nil:
-		return s.alone
-	case last >= 0:
+	case last >= 0 && !s.alone.read():
 		return s.newest[last]
 	default:
-		return nil
+		return s.alone
 	}
-}
-
-// maxBacklog bounds the bytes that are kept for a client that does not listen yet.
-const maxBacklog = 1 << 20
-
-// keep keeps a message until the client listens. The caller holds the lock.
-func (s *session) keep(line []byte) {
-	if s.size+len(line) > maxBacklog {
-		s.logger.Warn("a message of the server was dropped: its client does not listen", slog.Int("bytes", len(line)))
-		return
-	}
-	s.backlog, s.size = append(s.backlog, line), s.size+len(line)
 }
 
 // tokenOf returns the token under which a request wants to hear of its progress, nil if there is none.

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,33 +17,64 @@ import (
 )
 
 // A stream carries messages of a server to one client: what belongs to one request, up to its answer, or what
-// belongs to none.
+// belongs to none. In a session its events have numbers, and a client that has lost its connection reads on
+// with another one. In 2026-07-28 there is no such thing any more.
 type stream struct {
 	id    rpc.ID          // of the request, as the client sent it; nil for what belongs to none
 	token json.RawMessage // for its progress, as the client sent it; nil if it wants none
 	logs  bool            // it wants records of the server's log
+	list  *rpc.Message    // the request, if it is one for the tools
+
+	name   string  // in the IDs of its events; "" if it cannot be resumed
+	memory *memory // nil then
 
 	mu     sync.Mutex
-	lines  [][]byte
+	events []event // that wait for the client
 	bytes  int
+	count  int  // of all events; the first of them primes
+	first  bool // the client may have the ID of an event
 	ended  bool // nothing more comes
-	parted bool // nobody reads
+	reader int  // the number of who reads it, zero if nobody does
+	last   int  // of those
 	ready  chan struct{}
 }
 
-func newStream(id rpc.ID) *stream { return &stream{id: id, ready: make(chan struct{}, 1)} }
+type event struct {
+	number int
+	line   []byte
+}
 
-// maxWaiting bounds the bytes that wait for a client that reads slowly. An answer always waits.
-const maxWaiting = 16 << 20
+func newStream(id rpc.ID) *stream {
+	return &stream{id: id, count: 1, reader: 1, last: 1, ready: make(chan struct{}, 1)}
+}
 
-// put adds a message, and reports whether it will be sent. last says that it is the answer.
+// The bounds of the bytes that wait for a client that reads slowly, and for one that does not read yet. An
+// answer always waits.
+const (
+	maxWaiting = 16 << 20
+	maxBacklog = 1 << 20
+)
+
+// put adds a message, and reports whether it may be sent. last says that it is the answer.
 func (s *stream) put(line []byte, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.parted || !last && s.bytes+len(line) > maxWaiting {
+	lost := s.reader == 0 && !s.first && s.id != nil // and nobody can come back for it
+	most := maxWaiting
+	if s.reader == 0 {
+		most = maxBacklog
+	}
+	if s.ended || lost || !last && s.bytes+len(line) > most {
 		return false
 	}
-	s.lines, s.bytes, s.ended = append(s.lines, line), s.bytes+len(line), last
+	e := event{s.count, line}
+	s.count, s.ended = s.count+1, last
+	if s.memory != nil {
+		s.memory.keep(s.name, e)
+	}
+	if s.reader != 0 || s.id == nil {
+		s.events, s.bytes = append(s.events, e), s.bytes+len(line)
+	}
 	s.wake()
 	return true
 }
@@ -60,27 +94,95 @@ func (s *stream) wake() {
 	}
 }
 
-// part says that nobody reads the stream any more. It returns what nobody has read.
-func (s *stream) part() [][]byte {
+// take makes somebody the reader of the stream, of what follows an event. Who reads it before reads no more.
+// It is for streams that can be resumed.
+func (s *stream) take(after int) (reader int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parted = true
-	return s.lines
+	s.last++
+	s.reader, s.first = s.last, true
+	waiting := s.events
+	s.events, s.bytes = s.memory.after(s.name, after), 0
+	for _, e := range waiting { // may have been forgotten there
+		if e.number > after && !slices.ContainsFunc(s.events, func(one event) bool { return one.number == e.number }) {
+			s.events = append(s.events, e)
+		}
+	}
+	slices.SortFunc(s.events, func(a, b event) int { return a.number - b.number })
+	for _, e := range s.events {
+		s.bytes += len(e.line)
+	}
+	close(s.ready) // who reads it before
+	s.ready = make(chan struct{}, 1)
+	return s.reader
 }
+
+// sit makes somebody the reader of what waits, and reports whether nobody was it.
+func (s *stream) sit() (reader int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader != 0 {
+		return 0, false
+	}
+	s.last++
+	s.reader = s.last
+	return s.reader, true
+}
+
+// read reports whether somebody reads the stream.
+func (s *stream) read() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reader != 0
+}
+
+// empty reports whether the stream has ended, and nothing waits in it.
+func (s *stream) empty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended && len(s.events) == 0
+}
+
+// part says that a reader goes. It returns how many messages nobody will read, and whether the client can come
+// back for the others.
+func (s *stream) part(reader int) (unread int, back bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader != reader {
+		return 0, true // somebody has taken it
+	}
+	s.reader = 0
+	if s.id == nil {
+		return 0, true
+	}
+	unread, back = len(s.events), s.first && s.memory != nil
+	s.events, s.bytes = nil, 0
+	if back {
+		unread = 0
+	}
+	return unread, back
+}
+
+var errTaken = errors.New("somebody else reads the stream")
 
 // next returns what waits, and whether nothing will come after it. Without any it waits for something, and
 // returns nothing after a pause.
-func (s *stream) next(ctx context.Context, pause <-chan time.Time) (lines [][]byte, last bool, err error) {
+func (s *stream) next(ctx context.Context, reader int, pause <-chan time.Time) (events []event, last bool, err error) {
 	for {
 		s.mu.Lock()
-		lines, last = s.lines, s.ended
-		s.lines, s.bytes = nil, 0
+		if s.reader != reader {
+			s.mu.Unlock()
+			return nil, false, errTaken
+		}
+		events, last = s.events, s.ended
+		s.events, s.bytes = nil, 0
+		ready := s.ready
 		s.mu.Unlock()
-		if len(lines) > 0 || last {
-			return lines, last, nil
+		if len(events) > 0 || last {
+			return events, last, nil
 		}
 		select {
-		case <-s.ready:
+		case <-ready:
 		case <-pause:
 			return nil, false, nil
 		case <-ctx.Done():
@@ -89,61 +191,150 @@ func (s *stream) next(ctx context.Context, pause <-chan time.Time) (lines [][]by
 	}
 }
 
+// written returns an event as it is written.
+func (s *stream) written(e event) []byte {
+	var b []byte
+	if b = append(b, "event: message\n"...); s.name != "" {
+		b = append(append(append(b, "id: "...), s.eventID(e.number)...), '\n')
+		s.mu.Lock()
+		s.first = true
+		s.mu.Unlock()
+	}
+	return append(append(append(b, "data: "...), e.line...), "\n\n"...)
+}
+
+func (s *stream) eventID(number int) string { return s.name + "_" + strconv.Itoa(number) }
+
+// parseEventID returns what stands in the ID of an event.
+func parseEventID(id string) (stream string, number int, ok bool) {
+	stream, text, ok := strings.Cut(id, "_")
+	number, err := strconv.Atoi(text)
+	return stream, number, ok && err == nil && number >= 0 && stream != ""
+}
+
+// again is how long a client waits before it comes back.
+const again = "1000"
+
+// priming returns the event that has no message: the client knows by it how it comes back.
+func (s *stream) priming() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = true
+	number := s.count - 1
+	if len(s.events) > 0 {
+		number = s.events[0].number - 1
+	}
+	return []byte("id: " + s.eventID(number) + "\nretry: " + again + "\ndata:\n\n")
+}
+
 // quiet is how long a stream says nothing at most: proxies end connections that do.
 const quiet = 15 * time.Second
 
-// serve writes the stream to the client until it ends or the client goes, after a first line if there is one. An
-// answer that comes alone and soon is written as JSON, if the client takes that.
-func (s *stream) serve(w http.ResponseWriter, req *http.Request, asJSON bool, first []byte) {
+// A manner is how a stream is written.
+type manner struct {
+	reader int
+	json   bool          // an answer that comes alone is written as JSON,
+	within time.Duration // if it comes so soon
+	first  []byte        // written before everything else, nil for nothing
+	back   bool          // the client has come back for an answer
+}
+
+// lastAnswer is how long a client that has come back still waits when its request has ended: so package drain ends
+// streams once the calls have ended, whose answers are on their way.
+const lastAnswer = time.Second
+
+// serve writes the stream to the client until it ends or the client goes.
+func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
-	flush := http.NewResponseController(w).Flush
-	begun := false
-	begin := func() {
-		begun = true
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Cache-Control", "no-cache, no-transform")
-		w.WriteHeader(http.StatusOK)
+	pause := tick.C
+	out := &output{w: w, control: http.NewResponseController(w)}
+	if how.json {
+		pause = time.After(how.within)
+	} else if out.begin(how.first) != nil {
+		return
 	}
-	if !asJSON {
-		begin()
-		if first != nil {
-			_, _ = w.Write(event(first)) // what is wrong with the connection is seen below
-		}
-		_ = flush() // a client may wait for it before it goes on
-	}
+	ctx := req.Context()
 	for {
-		lines, last, err := s.next(req.Context(), tick.C)
-		if err != nil {
+		events, last, err := s.next(ctx, how.reader, pause)
+		switch {
+		case err != nil && how.back && req.Context().Err() != nil:
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswer)
+			defer cancel()
+			ctx, how.back = late, false
+			continue
+		case err != nil:
 			return
 		}
-		if !begun && asJSON && last && len(lines) == 1 {
+		if !out.begun && last && len(events) == 1 {
 			status := http.StatusOK
 			if req.Header.Get(versionHeader) >= modern {
-				status = statusOf(lines[0])
+				status = statusOf(events[0].line)
 			}
-			writeJSON(w, status, lines[0])
+			out.wait(len(events[0].line))
+			writeJSON(w, status, events[0].line)
 			return
 		}
-		if !begun {
-			begin()
+		pause = tick.C
+		if !out.begun && out.begin(how.first) != nil {
+			return
 		}
-		if len(lines) == 0 && !last {
-			_, err = io.WriteString(w, ":\n\n")
+		if len(events) == 0 && !last {
+			err = out.write([]byte(":\n\n"))
 		}
-		for _, line := range lines {
+		for _, e := range events {
 			if err == nil {
-				_, err = w.Write(event(line))
+				err = out.write(s.written(e))
 			}
 		}
-		if errors.Join(err, flush()) != nil || last {
+		if errors.Join(err, out.control.Flush()) != nil || last {
 			return
 		}
 	}
 }
 
-func event(line []byte) []byte {
-	return bytes.Join([][]byte{[]byte("event: message\ndata: "), line, []byte("\n\n")}, nil)
+// output writes a stream of events.
+type output struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	begun   bool
+}
+
+// begin writes the header, and what comes first. A client may wait for it before it goes on.
+func (o *output) begin(first []byte) (err error) {
+	o.begun = true
+	o.w.Header().Set("Content-Type", "text/event-stream")
+	o.w.Header().Set("Cache-Control", "no-cache, no-transform")
+	o.w.WriteHeader(http.StatusOK)
+	if first != nil {
+		err = o.write(first)
+	}
+	return errors.Join(err, o.control.Flush())
+}
+
+func (o *output) write(part []byte) error {
+	o.wait(len(part))
+	_, err := o.w.Write(part)
+	return err
+}
+
+// The bounds of how slowly a client may read: one that does not read at all holds nothing forever.
+const (
+	leastWait = 30 * time.Second
+	leastRate = 16 << 10 // bytes in a second
+)
+
+// wait bounds how long writing may take. [Patient] takes the bound away.
+func (o *output) wait(size int) {
+	_ = o.control.SetWriteDeadline(time.Now().Add(leastWait + time.Duration(size/leastRate)*time.Second)) // where there is none it takes longer
+}
+
+// Patient returns a handler that leaves no time limit of an answer to the next one of the same connection.
+func Patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) }()
+		next.ServeHTTP(w, req)
+	})
 }
 
 // readLine reads a body as the one line that a server over stdio reads.

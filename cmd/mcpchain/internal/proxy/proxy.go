@@ -522,7 +522,11 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 	if p.calls[key] != nil {
 		p.mu.Unlock()
 		cancel(nil)
-		p.refuse(&rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the ID is that of a request that is not answered yet"}, len(m.Line))
+		refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the ID is that of a request that is not answered yet"}
+		if p.In == nil { // who calls Receive keeps the two apart, and waits for an answer to the second
+			refused.ID = m.ID
+		}
+		p.refuse(refused, len(m.Line))
 		return
 	}
 	p.calls[key] = c
@@ -541,6 +545,7 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 
 // call runs a call and writes its answer.
 func (p *Proxy) call(ctx context.Context, c *request) {
+	defer p.guard(func() { p.broken(c) })
 	res, err := p.handler(ctx, c.Method, p.session.request(c.Method, c.Params, c.extra))
 	cancelled := errors.Is(context.Cause(ctx), errCancelled)
 	c.cancel(nil)

@@ -199,6 +199,7 @@ func (u *upstream) read() {
 }
 
 func (u *upstream) received(line []byte) {
+	defer u.proxy.guard(func() {}) // and the line is dropped
 	log := u.proxy.Logger
 	m, refused := rpc.ParseServer(line)
 	switch {

@@ -3,16 +3,13 @@ package remote
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"io"
 	"maps"
-	"math"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -52,7 +49,7 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 	if hasSessions(version) || m.Method == "" {
 		return
 	}
-	header.Set("Mcp-Method", encoded(m.Method))
+	header.Set("Mcp-Method", headers.Encoded(m.Method))
 	var params struct {
 		Name      string                     `json:"name"`
 		URI       string                     `json:"uri"`
@@ -65,11 +62,11 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 	switch m.Method {
 	case "tools/call":
 		s.mu.Lock()
-		bound := s.tools[name]
+		bound := s.tools.Of(name)
 		s.mu.Unlock()
 		for _, b := range bound {
-			if value, ok := b.value(params.Arguments); ok {
-				header.Set("Mcp-Param-"+b.header, encoded(value))
+			if value, ok := b.Value(params.Arguments); ok {
+				header.Set(headers.Param+b.Header, headers.Encoded(value))
 			}
 		}
 	case "prompts/get":
@@ -79,117 +76,7 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 		return
 	}
 	if !raw || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		name = encoded(name)
+		name = headers.Encoded(name)
 	}
 	header.Set("Mcp-Name", name)
-}
-
-// encoded returns a text as it stands in a header: texts that would be changed on the way, and those
-// that look as if they were encoded, are encoded.
-func encoded(text string) string {
-	const before, after = "=?base64?", "?="
-	plain := strings.Trim(text, " \t") == text && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
-	if plain && (!strings.HasPrefix(text, before) || !strings.HasSuffix(text, after)) {
-		return text
-	}
-	return before + base64.StdEncoding.EncodeToString([]byte(text)) + after
-}
-
-// bindings are the arguments of tools that stand in headers, too: those that the schema marks with
-// x-mcp-header.
-type bindings map[string][]binding
-
-type binding struct {
-	path   []string
-	header string
-}
-
-// maxBindings bounds the arguments that are kept.
-const maxBindings = 10_000
-
-type property struct {
-	Header     json.RawMessage     `json:"x-mcp-header"`
-	Properties map[string]property `json:"properties"`
-}
-
-// learn notes what an answer to tools/list says. The first page says all anew.
-func (s *Session) learn(m *rpc.Message, answer []byte) {
-	var asked struct {
-		Cursor string `json:"cursor"`
-	}
-	if m.Params != nil && json.Unmarshal(m.Params, &asked) != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tools == nil || asked.Cursor == "" {
-		s.tools = bindings{}
-	}
-	if !bytes.Contains(answer, []byte(`"x-mcp-header"`)) {
-		return
-	}
-	var list struct {
-		Result struct {
-			Tools []struct {
-				Name   string   `json:"name"`
-				Schema property `json:"inputSchema"`
-			} `json:"tools"`
-		} `json:"result"`
-	}
-	if json.Unmarshal(answer, &list) != nil {
-		return
-	}
-	left := maxBindings
-	for _, bound := range s.tools {
-		left -= len(bound)
-	}
-	for _, tool := range list.Result.Tools {
-		bound := tool.Schema.bindings(nil, nil)
-		if left -= len(bound); len(bound) > 0 && left >= 0 {
-			s.tools[tool.Name] = bound
-		}
-	}
-}
-
-func (p *property) bindings(path []string, all []binding) []binding {
-	for name, inner := range p.Properties {
-		here := slices.Concat(path, []string{name})
-		var header string
-		if json.Unmarshal(inner.Header, &header) == nil && header != "" && strings.Trim(header, allowedInNames) == "" {
-			all = append(all, binding{here, header})
-		}
-		all = inner.bindings(here, all)
-	}
-	return all
-}
-
-// allowedInNames are the characters that names of headers consist of.
-const allowedInNames = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-// value returns the argument as a text, if the call has it and it can stand in a header.
-func (b *binding) value(args map[string]json.RawMessage) (string, bool) {
-	raw := args[b.path[0]]
-	for _, name := range b.path[1:] {
-		var inner map[string]json.RawMessage
-		if raw == nil || json.Unmarshal(raw, &inner) != nil {
-			return "", false
-		}
-		raw = inner[name]
-	}
-	var value any
-	if raw == nil || json.Unmarshal(raw, &value) != nil {
-		return "", false
-	}
-	switch value := value.(type) {
-	case string:
-		return value, true
-	case bool:
-		return strconv.FormatBool(value), true
-	case float64:
-		const most = 1<<53 - 1 // every whole number up to it is exact
-		if value == math.Trunc(value) && math.Abs(value) <= most {
-			return strconv.FormatInt(int64(value), 10), true
-		}
-	}
-	return "", false
 }

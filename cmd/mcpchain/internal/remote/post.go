@@ -158,7 +158,9 @@ func (s *Session) received(c *call, line []byte) {
 				s.mu.Unlock()
 			}
 		case "tools/list":
-			s.learn(c.Message, line)
+			s.mu.Lock()
+			s.tools.Learn(c.Params, line)
+			s.mu.Unlock()
 		}
 	}
 	if c.quiet {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 	"github.com/mcpchain/mcpchain/fault"
 )
@@ -328,7 +329,7 @@ func TestEncoded(t *testing.T) {
 		"": "", "plain name": "plain name", " x": "=?base64?IHg=?=", "x\t": "=?base64?eAk=?=", "é": "=?base64?w6k=?=", "a\nb": "=?base64?YQpi?=",
 		"=?base64?eA==?=": "=?base64?PT9iYXNlNjQ/ZUE9PT89?=",
 	} {
-		require.Equal(t, want, encoded(text))
+		require.Equal(t, want, headers.Encoded(text))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -34,7 +35,7 @@ type Session struct {
 	id      string           // of the session, "" if the server gave none
 	version string           // on which initialize has agreed, or that the last request has named
 	calls   map[string]*call // by the keys of IDs
-	tools   bindings
+	tools   headers.Tools
 	gone    bool     // no request is sent any more
 	late    []rpc.ID // of requests that came after that
 	how     string

@@ -1,0 +1,313 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// hostile answers twice, with IDs of others, speaks to nobody, and asks what nobody may be asked.
+func hostile(f *fake, m *rpc.Message) {
+	if f.usual(m) {
+		return
+	}
+	var params struct {
+		Arguments struct{ Of string }
+		Meta      struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.Params, &params)
+	if m.Method != "tools/call" {
+		f.answer(m, `{"tools":[]}`)
+		return
+	}
+	f.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(params.Meta.Token) + `,"message":"` + params.Arguments.Of + `"}}`)
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"log of ` + params.Arguments.Of + `"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"token"}}`, `{"jsonrpc":"2.0","id":1,"result":{"of":"nobody"}}`,
+		`{"jsonrpc":"2.0","id":"http-9999","result":{"of":"nobody"}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"nobody"}}`,
+		`{"jsonrpc":"2.0","id":"x","method":"sampling/createMessage","params":{}}`, `no JSON`, `[]`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"http-1"}}`,
+	} {
+		f.say(line)
+	}
+	f.answer(m, `{"of":"`+params.Arguments.Of+`"}`)
+	f.answer(m, `{"of":"nobody"}`)
+}
+
+// Everybody gets the own answer, and nothing of anybody else's, whatever the server says besides.
+func TestNobodyGetsWhatIsForOthers(t *testing.T) {
+	w := newWorld(t, hostile, nil)
+	var wait sync.WaitGroup
+	for client := range 30 {
+		wait.Go(func() {
+			me := fmt.Sprintf("client-%02d", client)
+			for range 20 {
+				req := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"of":"` + me + `"},` +
+					strings.Replace(about, `{`, `{"progressToken":"token","io.modelcontextprotocol/logLevel":"debug",`, 1) + `}}`
+				body := all(t, w.do(t.Context(), http.MethodPost, req, versionHeader, modern, "Mcp-Method", "tools/call", "Mcp-Name", "t"))
+				if n := strings.Count(body, "client-"); n != 2 || strings.Count(body, me) != 2 {
+					t.Errorf("%s got %s", me, body)
+				}
+				if strings.Contains(body, "nobody") || !strings.Contains(body, `"progressToken":"token"`) || !strings.Contains(body, `"id":1`) {
+					t.Errorf("%s got %s", me, body)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	require.Len(t, w.front.sessions, 1)
+	for _, s := range w.front.sessions {
+		require.Empty(t, s.streams)
+		require.Empty(t, s.tokens)
+		require.Empty(t, s.newest)
+	}
+}
+
+// What a server logs does not say whose it is. It is given to nobody, but where all have the same credentials.
+func TestWhatIsLoggedIsForNobodyElse(t *testing.T) {
+	for _, passed := range []bool{false, true} {
+		w := newWorld(t, hostile, func(o *Options) {
+			if start := o.Proxy.Start; passed {
+				o.Start = func(func() string) (proxy.Server, error) { return start() }
+			}
+		})
+		req := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"of":"ann"},` + strings.Replace(about, `{`, `{"io.modelcontextprotocol/logLevel":"debug",`, 1) + `}}`
+		body := all(t, w.do(t.Context(), http.MethodPost, req, versionHeader, modern, "Mcp-Method", "tools/call", "Mcp-Name", "t", "Authorization", "Bearer ann"))
+		require.Equal(t, passed, strings.Contains(body, "log of ann"), body)
+		require.Contains(t, body, `"of":"ann"`)
+	}
+}
+
+// Arguments that stand in headers are compared. The server is asked for its tools once, and again before a call
+// is refused, but not by everybody at once.
+func TestArgumentsInHeaders(t *testing.T) {
+	var lists atomic.Int64
+	var schema atomic.Value
+	schema.Store(`{"properties":{"a":{"x-mcp-header":"A"}}}`)
+	w := newWorld(t, func(f *fake, m *rpc.Message) {
+		switch {
+		case f.usual(m):
+		case m.Method == "tools/list" && !strings.Contains(string(m.Params), "cursor"):
+			lists.Add(1)
+			f.answer(m, `{"tools":[{"name":"plain","inputSchema":{}}],"nextCursor":"2"}`)
+		case m.Method == "tools/list":
+			f.answer(m, `{"tools":[{"name":"bound","inputSchema":`+schema.Load().(string)+`}]}`)
+		default:
+			f.answer(m, `{"content":[]}`)
+		}
+	}, nil)
+	got := func(tool, args string, header ...string) (int, string) {
+		res := w.newer(t.Context(), "7", tool, args, header...)
+		return res.StatusCode, all(t, res)
+	}
+	status, body := got("plain", `{}`)
+	require.Equal(t, http.StatusOK, status, body)
+	require.Zero(t, lists.Load(), "there is nothing to compare")
+	for range 5 {
+		status, _ = got("plain", `{"a":"x"}`)
+		require.Equal(t, http.StatusOK, status)
+		status, _ = got("bound", `{"a":"x"}`, "Mcp-Param-A", "x")
+		require.Equal(t, http.StatusOK, status)
+	}
+	require.EqualValues(t, 1, lists.Load())
+	for range 5 {
+		status, body = got("bound", `{"a":"x"}`)
+		require.Equal(t, http.StatusBadRequest, status)
+		require.Contains(t, body, strconv.Itoa(mcp.CodeHeaderMismatch))
+		require.Contains(t, body, `"id":7`)
+	}
+	require.LessOrEqual(t, lists.Load(), int64(2))
+	schema.Store(`{"properties":{"a":{"x-mcp-header":"B"}}}`)
+	require.Eventually(t, func() bool { // nobody has said that it has changed
+		status, _ = got("bound", `{"a":"x"}`, "Mcp-Param-B", "x")
+		return status == http.StatusOK
+	}, 5*time.Second, 100*time.Millisecond)
+	require.Less(t, lists.Load(), int64(8))
+}
+
+// A server that lists nothing is not asked before each call.
+func TestAServerWithoutAListOfTools(t *testing.T) {
+	var lists atomic.Int64
+	w := newWorld(t, func(f *fake, m *rpc.Message) {
+		switch {
+		case f.usual(m):
+		case m.Method == "tools/list":
+			lists.Add(1)
+			f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: -32601, Message: "no"})))
+		default:
+			f.answer(m, `{"content":[]}`)
+		}
+	}, nil)
+	for range 10 {
+		require.Equal(t, http.StatusOK, w.newer(t.Context(), "1", "t", `{"a":1}`).StatusCode)
+	}
+	require.EqualValues(t, 1, lists.Load())
+}
+
+// What 2026-07-28 removed would hold for all clients of the server, and what does not name its version a server
+// over stdio takes for something older.
+func TestWhatASharedServerNeverSees(t *testing.T) {
+	var seen atomic.Int64
+	w := newWorld(t, func(f *fake, m *rpc.Message) {
+		if m.Method == "server/discover" {
+			f.usual(m)
+			return
+		}
+		seen.Add(1)
+		f.answer(m, `{}`)
+	}, nil)
+	for method := range removed {
+		for _, params := range []string{`{` + about + `}`, `{"level":7,"uri":[],` + about + `}`, `{}`} {
+			res := w.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":"a","method":"`+method+`","params":`+params+`}`, versionHeader, modern, "Mcp-Method", method)
+			require.Equal(t, http.StatusNotFound, res.StatusCode, method)
+			require.Contains(t, all(t, res), "-32601")
+		}
+	}
+	for _, params := range []string{`{}`, `{"_meta":{}}`, `{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}`} {
+		res := w.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":"a","method":"tools/list","params":`+params+`}`, versionHeader, modern, "Mcp-Method", "tools/list")
+		require.Equal(t, http.StatusBadRequest, res.StatusCode, params)
+		require.Contains(t, all(t, res), "-32602")
+	}
+	require.Zero(t, seen.Load())
+}
+
+// Servers of sessions that have ended count as long as they run.
+func TestHowManyServersRun(t *testing.T) {
+	var running, most atomic.Int64
+	w := newWorld(t, func(f *fake, m *rpc.Message) { f.usual(m) }, func(o *Options) {
+		o.Sessions = 3
+		start := o.Proxy.Start
+		o.Proxy.Start = func() (proxy.Server, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			s, err := start()
+			return &lingering{s.(*fake), &running}, err
+		}
+	})
+	for range 30 {
+		res := w.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+		if res.StatusCode == http.StatusServiceUnavailable {
+			require.Contains(t, all(t, res), "as many sessions as may be")
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		require.Equal(t, http.StatusNoContent, w.do(t.Context(), http.MethodDelete, "", sessionHeader, res.Header.Get(sessionHeader)).StatusCode)
+	}
+	require.LessOrEqual(t, most.Load(), int64(3))
+}
+
+// lingering takes its time to end.
+type lingering struct {
+	*fake
+
+	running *atomic.Int64
+}
+
+func (l *lingering) Stop(time.Duration) {
+	time.Sleep(50 * time.Millisecond)
+	l.running.Add(-1)
+	l.Kill()
+}
+
+// Clients that subscribe and go take nothing from those that stay.
+func TestSubscriptionsThatComeAndGo(t *testing.T) {
+	var server atomic.Pointer[fake]
+	var last atomic.Value
+	w := newWorld(t, func(f *fake, m *rpc.Message) {
+		server.Store(f)
+		if m.Method == "subscriptions/listen" {
+			last.Store(string(m.ID))
+		}
+		f.usual(m)
+	}, nil)
+	listen := func(ctx context.Context, what string) *http.Response {
+		return w.do(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":`+what+`,`+about+`}}`, versionHeader, modern, "Mcp-Method", "subscriptions/listen")
+	}
+	stays := eventsOf(listen(t.Context(), `{"toolsListChanged":true}`))
+	_, data := stays.next(t)
+	require.Contains(t, data, "acknowledged")
+	for n := range maxURIs / maxURIsOfOne {
+		var list []string
+		for i := range maxURIsOfOne {
+			list = append(list, strconv.Quote(fmt.Sprintf("test://%d/%d", n, i)))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		res := listen(ctx, `{"resourceSubscriptions":[`+strings.Join(list, ",")+`]}`)
+		require.Equal(t, http.StatusOK, res.StatusCode)
+		eventsOf(res).next(t)
+		cancel()
+	}
+	require.Equal(t, http.StatusServiceUnavailable, listen(t.Context(), `{"resourceSubscriptions":["test://more"]}`).StatusCode)
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		return listen(ctx, `{"resourceSubscriptions":["test://more"]}`).StatusCode == http.StatusOK
+	}, 10*time.Second, 100*time.Millisecond)
+	_, data = stays.next(t)
+	require.Contains(t, data, "tools/list_changed", "it may have changed")
+	server.Load().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"n":2,"_meta":{"io.modelcontextprotocol/subscriptionId":` + last.Load().(string) + `}}}`)
+	_, data = stays.next(t)
+	require.Contains(t, data, `"n":2`)
+	var list []string
+	for i := range maxURIsOfOne + 1 {
+		list = append(list, strconv.Quote(strconv.Itoa(i)))
+	}
+	require.Equal(t, http.StatusServiceUnavailable, listen(t.Context(), `{"resourceSubscriptions":[`+strings.Join(list, ",")+`]}`).StatusCode)
+}
+
+// A client that reads nothing holds up nobody else.
+func TestAClientThatDoesNotRead(t *testing.T) {
+	big := `{"content":"` + strings.Repeat("x", 4<<20) + `"}`
+	w := newWorld(t, func(f *fake, m *rpc.Message) {
+		switch {
+		case f.usual(m):
+		case strings.Contains(string(m.Params), "big"):
+			f.answer(m, big)
+		default:
+			f.answer(m, `{"content":[]}`)
+		}
+	}, nil)
+	for range 10 {
+		require.Equal(t, http.StatusOK, w.newer(t.Context(), "1", "big", `{}`).StatusCode)
+	}
+	began := time.Now()
+	require.Contains(t, all(t, w.newer(t.Context(), "1", "small", `{}`)), `"content":[]`)
+	require.Less(t, time.Since(began), 5*time.Second)
+}
+
+// A panic of this program fails a call, and ends nothing.
+func TestAPanicEndsOneCall(t *testing.T) {
+	w := newWorld(t, func(f *fake, m *rpc.Message) {
+		if !f.usual(m) {
+			f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: -32000, Message: "explode secret-value"})))
+		}
+	}, func(o *Options) {
+		o.Proxy.Hide = func(text string) string {
+			if strings.Contains(text, "explode") {
+				panic("boom " + text)
+			}
+			return text
+		}
+	})
+	for range 3 {
+		body := all(t, w.newer(t.Context(), "1", "t", `{}`))
+		require.Contains(t, body, "Internal error")
+		require.NotContains(t, body, "secret-value")
+		require.NotContains(t, body, "boom")
+	}
+	require.Contains(t, w.log.String(), "mcpchain panicked")
+}

@@ -1,0 +1,29 @@
+package proxy
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// guard recovers from a panic of this program, records it, and calls then. A message of one client, or of one
+// server, must not end the process for all. What it panicked with may hold a secret, and is not recorded. Defer it.
+func (p *Proxy) guard(then func()) {
+	if v := recover(); v != nil { //nolint:revive // it is deferred
+		p.Logger.Error("mcpchain panicked: please report it", slog.String("panic", fmt.Sprintf("%T", v)), slog.String("stack", string(debug.Stack())))
+		then()
+	}
+}
+
+// broken answers a call that this program could not answer.
+func (p *Proxy) broken(c *request) {
+	c.cancel(nil)
+	p.mu.Lock()
+	delete(p.calls, c.ID.Key())
+	p.mu.Unlock()
+	p.write(rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}))
+}
