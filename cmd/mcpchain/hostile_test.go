@@ -60,7 +60,8 @@ func TestASessionEndsInTheMiddleOfCalls(t *testing.T) {
 	in := map[string]string{"Mcp-Session-Id": res.header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
 	_, body := posted(t, url, in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pid"}}`)
 	var of int
-	_, err := fmt.Sscanf(body[strings.Index(body, `{"pid":`):], `{"pid":%d`, &of)
+	_, number, _ := strings.Cut(body, `"structuredContent":`)
+	_, err := fmt.Sscanf(number, `{"pid":%d`, &of)
 	require.NoError(t, err, body)
 	var answered atomic.Int64
 	var wait sync.WaitGroup
@@ -115,7 +116,7 @@ func TestHostileHTTP(t *testing.T) {
 	for range 300 { // that never say anything, or stop in the middle
 		conn, err := net.Dial("tcp", address)
 		require.NoError(t, err)
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 		_, err = io.WriteString(conn, head+"Content-Length: 1000\r\n\r\n{")
 		require.NoError(t, err)
 	}

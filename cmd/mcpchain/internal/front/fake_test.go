@@ -145,8 +145,15 @@ func newWorld(t *testing.T, handle func(f *fake, m *rpc.Message), change func(*O
 // client gives up, so that a test ends.
 var client = &http.Client{Timeout: 20 * time.Second}
 
+// A response is one of HTTP, whose body is closed at the end of the test.
+type response struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.ReadCloser
+}
+
 // do sends a request. header has names and values in turn.
-func (w *world) do(ctx context.Context, method, body string, header ...string) *http.Response {
+func (w *world) do(ctx context.Context, method, body string, header ...string) *response {
 	w.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, w.url, strings.NewReader(body))
 	require.NoError(w, err)
@@ -160,7 +167,7 @@ func (w *world) do(ctx context.Context, method, body string, header ...string) *
 	res, err := client.Do(req)
 	require.NoError(w, err)
 	w.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	return &response{res.StatusCode, res.Header, res.Body}
 }
 
 // begin begins a session of an older version, and returns its ID.
@@ -175,13 +182,13 @@ func (w *world) begin(version string) string {
 const about = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
 // newer calls a tool as of 2026-07-28.
-func (w *world) newer(ctx context.Context, id, tool, args string, header ...string) *http.Response {
+func (w *world) newer(ctx context.Context, id, tool, args string, header ...string) *response {
 	w.Helper()
 	return w.do(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+args+`,`+about+`}}`,
 		append([]string{versionHeader, modern, "Mcp-Method", "tools/call", "Mcp-Name", tool}, header...)...)
 }
 
-func all(t require.TestingT, res *http.Response) string {
+func all(t require.TestingT, res *response) string {
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	return string(body)
@@ -190,7 +197,7 @@ func all(t require.TestingT, res *http.Response) string {
 // events reads a stream.
 type events struct{ r *bufio.Reader }
 
-func eventsOf(res *http.Response) *events { return &events{bufio.NewReader(res.Body)} }
+func eventsOf(res *response) *events { return &events{bufio.NewReader(res.Body)} }
 
 // next returns the next event, its ID and its data.
 func (e *events) next(t require.TestingT) (id, data string) {

@@ -256,7 +256,7 @@ func (s *session) listen(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "Accept must contain 'text/event-stream' for GET requests", http.StatusNotAcceptable)
 		return
 	}
-	if id := req.Header.Get("Last-Event-Id"); id != "" {
+	if id := req.Header.Get("Last-Event-ID"); id != "" {
 		s.resume(w, req, id)
 		return
 	}

@@ -234,7 +234,7 @@ func TestSubscriptionsThatComeAndGo(t *testing.T) {
 		}
 		f.usual(m)
 	}, nil)
-	listen := func(ctx context.Context, what string) *http.Response {
+	listen := func(ctx context.Context, what string) *response {
 		return w.do(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":`+what+`,`+about+`}}`, versionHeader, modern, "Mcp-Method", "subscriptions/listen")
 	}
 	stays := eventsOf(listen(t.Context(), `{"toolsListChanged":true}`))

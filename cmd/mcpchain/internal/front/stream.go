@@ -243,6 +243,19 @@ type manner struct {
 // streams once the calls have ended, whose answers are on their way.
 const lastAnswer = time.Second
 
+// patience returns the context for which the stream is written, and what frees it.
+func (m *manner) patience(ctx context.Context) (patient context.Context, end func()) {
+	if !m.back {
+		return ctx, func() {}
+	}
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswer, cancel) })
+	return patient, func() {
+		stop()
+		cancel()
+	}
+}
+
 // serve writes the stream to the client until it ends or the client goes.
 func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
 	tick := time.NewTicker(quiet)
@@ -254,16 +267,11 @@ func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
 	} else if out.begin(how.first) != nil {
 		return
 	}
-	ctx := req.Context()
+	ctx, end := how.patience(req.Context())
+	defer end()
 	for {
 		events, last, err := s.next(ctx, how.reader, pause)
-		switch {
-		case err != nil && how.back && req.Context().Err() != nil:
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswer)
-			defer cancel()
-			ctx, how.back = late, false
-			continue
-		case err != nil:
+		if err != nil {
 			return
 		}
 		if !out.begun && last && len(events) == 1 {

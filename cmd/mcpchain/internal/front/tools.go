@@ -99,7 +99,7 @@ func (s *session) relist(ctx context.Context) bool {
 	if asking == nil {
 		asking = make(chan struct{})
 		s.tools.asking, s.tools.asked = asking, time.Now()
-		go s.list(asking)
+		go s.list(asking) //nolint:gosec // others wait for the same answer
 	}
 	s.mu.Unlock()
 	select {
