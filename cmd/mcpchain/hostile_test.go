@@ -41,7 +41,7 @@ func TestAServerIsKilledOverHTTP(t *testing.T) {
 					answers <- res.Content[0].(*mcp.TextContent).Text
 				}()
 			}
-			time.Sleep(300 * time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Count(log.String(), "a call waits") == calls }, 20*time.Second, 5*time.Millisecond)
 			require.NoError(t, syscall.Kill(of, syscall.SIGKILL))
 			for range calls {
 				require.Contains(t, <-answers, "the server ended (signal: killed)", log)
@@ -73,7 +73,7 @@ func TestASessionEndsInTheMiddleOfCalls(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(300 * time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(log.String(), "a call waits") == 20 }, 20*time.Second, 5*time.Millisecond)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
 	require.NoError(t, err)
 	req.Header.Set("Mcp-Session-Id", in["Mcp-Session-Id"])
@@ -150,4 +150,20 @@ func TestResumedOverHTTP(t *testing.T) {
 	got, _ := io.ReadAll(res.Body)
 	require.Contains(t, string(got), `"id":"mine"`, log)
 	require.Contains(t, string(got), "late, but here")
+}
+
+// A connection on which nothing was ever sent does not hold up the end.
+func TestConnectionsThatAreNotUsed(t *testing.T) {
+	url, cmd, log := overHTTP(t)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"))
+	require.NoError(t, err)
+	defer conn.Close()
+	s := connected(t, url, "2026-07-28", nil)
+	require.NotZero(t, pid(t, s))
+	require.NoError(t, s.Close())
+	began := time.Now()
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait(), log)
+	require.Less(t, time.Since(began), 4*time.Second)
+	require.NotContains(t, log.String(), "did not end")
 }

@@ -82,6 +82,7 @@ func newTestServer() *mcp.Server {
 		return nil, map[string]int{"pid": os.Getpid()}, nil
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+		fmt.Fprintln(os.Stderr, "a call waits")
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
 	})

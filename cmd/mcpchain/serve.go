@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/mcpchain/mcpchain/transport"
@@ -47,6 +48,8 @@ func (r *running) serve(ctx context.Context) int {
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 256 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo),
 	}
+	silent := &unused{conns: map[net.Conn]bool{}}
+	web.ConnState = silent.note
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	log.InfoContext(ctx, "serving", slog.String("url", "http://"+listener.Addr().String()+r.Path))
@@ -65,6 +68,7 @@ func (r *running) serve(ctx context.Context) int {
 		status = fail("calls did not end", err, exitFailed)
 	}
 	endStreams() // clients open them again when they end
+	silent.close()
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
 	defer done()
 	if err := web.Shutdown(last); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -86,4 +90,35 @@ func listening(ctx context.Context, endpoint http.Handler) http.Handler {
 		}
 		endpoint.ServeHTTP(w, req)
 	})
+}
+
+// unused are the connections on which nothing was sent yet. Clients open some in advance, and [http.Server.Shutdown]
+// waits for each of them for 5 s.
+type unused struct {
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	closed bool
+}
+
+func (u *unused) note(conn net.Conn, state http.ConnState) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(u.conns, conn)
+	case u.closed:
+		_ = conn.Close()
+	default:
+		u.conns[conn] = true
+	}
+}
+
+// close closes them, and those that come.
+func (u *unused) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	for conn := range u.conns {
+		_ = conn.Close()
+	}
 }
