@@ -183,6 +183,7 @@ type answer struct {
 	status int  // what was given to WriteHeader; 0 before that
 	kept   kept // what body has
 	wrote  bool // a part was written that was not kept back
+	length int  // that the handler has given, of an answer that is kept back until it is whole; else 0
 	body   bytes.Buffer
 }
 
@@ -210,7 +211,7 @@ func (a *answer) FlushError() error {
 	case text:
 		return nil
 	case message: // of several parts
-		if a.single {
+		if a.single || a.length > 0 {
 			return nil
 		}
 		if err := a.release(); err != nil {
@@ -243,7 +244,8 @@ func (a *answer) WriteHeader(status int) {
 		a.kept = text
 	case a.exchange != nil && strings.HasPrefix(kind, "application/json") &&
 		header["Content-Encoding"] == nil && !a.longer(maxPart):
-		header.Del("Content-Length") // which complete sets
+		a.length, _ = strconv.Atoi(header.Get("Content-Length")) // an odd one counts as none
+		header.Del("Content-Length")                             // which complete sets
 		a.kept = message
 	default:
 		a.writeHeader()
@@ -272,6 +274,15 @@ func (a *answer) Write(p []byte) (int, error) {
 	}
 	if a.kept == text {
 		a.body.Write(p[:min(len(p), max(0, maxPart-a.body.Len()))])
+		return len(p), nil
+	}
+	if a.kept == message && a.length > 0 {
+		if a.body.Write(p); a.body.Len() >= a.length {
+			whole := a.masked(bytes.Clone(a.body.Bytes()))
+			a.body.Reset()
+			a.body.Write(whole)
+			a.length = 0
+		}
 		return len(p), nil
 	}
 	part := p
