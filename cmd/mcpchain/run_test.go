@@ -340,7 +340,7 @@ func TestFlagsOfRun(t *testing.T) {
 	}
 	require.Contains(t, string(log), `"level":"DEBUG","msg":"mcp call"`)
 	require.NotContains(t, string(log), token)
-	require.Equal(t, "a line with [redacted]\n", errs.String(), "the server's own, and nothing else")
+	require.Equal(t, "a line with [redacted]\na call waits\n", errs.String(), "the server's own, and nothing else")
 	records, err := filepath.Glob(filepath.Join(auditDir, "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, records)
