@@ -316,7 +316,7 @@ func (s *session) passed(m *rpc.Message) {
 	case st != nil && st.token != nil:
 		st.put(rpc.Edited(m.Line, st.token, "params", "progressToken"), false)
 	case s.single && len(s.newest) > 0 && s.newest[len(s.newest)-1].logs && m.Method == "notifications/message": // nobody else's
-		s.newest[0].put(m.Line, false)
+		s.newest[len(s.newest)-1].put(m.Line, false)
 	default:
 		s.logger.Debug("a notification of the server does not say for whom it is, and was dropped", slog.String("method", clip(m.Method)))
 	}
