@@ -88,7 +88,7 @@ func (w *waiting) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Call
 	select {
 	case <-ctx.Done():
 		w.ended <- context.Cause(ctx)
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	case <-w.goOn:
 		w.ended <- nil
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
@@ -314,7 +314,7 @@ func TestWhoGivesUp(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, <-w.ended, transport.ErrAbandoned)
 	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"outcome":"cancelled"`) }, time.Second, time.Millisecond)
-	require.Contains(t, w.log.String(), context.Canceled.Error(), "the handler's own error, or the cause of it")
+	require.Contains(t, w.log.String(), transport.ErrAbandoned.Error())
 
 	var held context.Context
 	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
