@@ -690,7 +690,7 @@ func TestTheTwoCommands(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	ci, err := os.ReadFile(".ci/run")
 	require.NoError(t, err)
-	for step, takes := range map[string]string{"test": "a minute", "quickstart": "seconds"} {
+	for step, takes := range map[string]string{"test": "minutes", "quickstart": "seconds"} {
 		run := regexp.MustCompile(`(?m)^step_` + step + `\(\) \{ say (.*); \}$`).FindSubmatch(ci)
 		require.NotNil(t, run, step)
 		_, about, named := strings.Cut(section, "`"+string(run[1])+"`")
