@@ -57,10 +57,6 @@ func shop() http.Handler {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	mux.HandleFunc("/never", func(_ http.ResponseWriter, req *http.Request) {
-		_, _ = io.Copy(io.Discard, req.Body)
-		<-req.Context().Done()
-	})
 	return mux
 }
 
@@ -180,9 +176,14 @@ func TestWhatBecomesOfARequest(t *testing.T) {
 			post("/ok")(ctx, slow)
 		}, none},
 		"given up after it was sent": {func(ctx context.Context, client *http.Client) {
-			ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-			defer cancel()
-			post("/never")(ctx, client)
+			ctx, cancel := context.WithCancel(ctx)
+			never := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				cancel()
+				<-r.Context().Done()
+			}))
+			defer never.Close()
+			send(ctx, client, http.MethodPost, never.URL)
 		}, unknown},
 		"the body is not read to its end": {func(ctx context.Context, client *http.Client) {
 			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, service.URL+"/breaks-off", nil)
