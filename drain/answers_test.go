@@ -168,7 +168,7 @@ func TestSlowReaders(t *testing.T) {
 		var began atomic.Int64
 		d, release := &drain.Drain{Grace: 50 * time.Millisecond}, make(chan struct{})
 		close(release)
-		s := serve(t, kind{version: "2025-11-25", stateless: true, asJSON: asJSON}, d, 32<<20, &began, release, true)
+		s := serve(t, kind{version: "2025-11-25", stateless: true, asJSON: asJSON}, d, 12<<20, &began, release, true)
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
