@@ -208,6 +208,9 @@ func rollingRestart(t *testing.T, calls int64, restarts int64) {
 		{Transport: "stateful", JSON: true},
 		{Transport: "stdio"},
 	} {
+		if racing && (cfg.JSON || cfg.Transport == "stateful") {
+			continue // they differ in what the SDK does
+		}
 		cfg.Restart = true
 		t.Run(fmt.Sprintf("%s/json=%t", cfg.Transport, cfg.JSON), func(t *testing.T) {
 			t.Parallel()
