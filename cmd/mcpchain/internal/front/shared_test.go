@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -310,4 +311,87 @@ func TestAPanicEndsOneCall(t *testing.T) {
 		require.NotContains(t, body, "boom")
 	}
 	require.Contains(t, w.log.String(), "mcpchain panicked")
+}
+
+// A token that the server refuses takes no place of a session, however many of them come.
+func TestARefusedTokenTakesNoPlace(t *testing.T) {
+	w := newWorld(t, nil, func(o *Options) {
+		o.Sessions = 3
+		o.Start = func(authorization func() string) (proxy.Server, error) {
+			return &fake{out: make(chan []byte, 1000), ended: make(chan struct{}), handle: func(f *fake, m *rpc.Message) {
+				switch {
+				case strings.HasSuffix(authorization(), "good") && f.usual(m):
+				case strings.HasSuffix(authorization(), "good"):
+					f.answer(m, `{"content":[]}`)
+				default:
+					f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: http.StatusUnauthorized, Message: "Unauthenticated: the token is not valid."})))
+				}
+			}}, nil
+		}
+	})
+	for n := range 10 {
+		token := fmt.Sprintf("Bearer bad-%d", n)
+		require.Eventually(t, func() bool {
+			res := w.newer(t.Context(), "1", "t", `{}`, "Authorization", token)
+			return res.StatusCode != http.StatusServiceUnavailable && strings.Contains(all(t, res), "the token is not valid")
+		}, 10*time.Second, 10*time.Millisecond, token)
+	}
+	require.Eventually(t, func() bool {
+		return w.newer(t.Context(), "1", "t", `{}`, "Authorization", "Bearer good").StatusCode == http.StatusOK
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+// Where all have the same credentials, what a server logs goes to the newest request that asked for it.
+func TestTheRequestThatAskedGetsTheLog(t *testing.T) {
+	waits := make(chan *rpc.Message, 1)
+	w := newWorld(t, nil, func(o *Options) {
+		o.Start = func(func() string) (proxy.Server, error) {
+			return &fake{out: make(chan []byte, 1000), ended: make(chan struct{}), handle: func(f *fake, m *rpc.Message) {
+				switch {
+				case f.usual(m):
+				case strings.Contains(string(m.Params), "silent"):
+					waits <- m
+				default:
+					f.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"a record"}}`)
+					f.answer(m, `{"content":[]}`)
+					f.answer(<-waits, `{"content":[]}`)
+				}
+			}}, nil
+		}
+	})
+	ann := []string{"Authorization", "Bearer ann"}
+	first := make(chan string, 1)
+	go func() { first <- all(t, w.newer(t.Context(), "1", "silent", `{}`, ann...)) }()
+	require.Eventually(t, func() bool { return len(waits) == 1 }, 10*time.Second, time.Millisecond)
+	req := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"loud","arguments":{},` + strings.Replace(about, `{`, `{"io.modelcontextprotocol/logLevel":"debug",`, 1) + `}}`
+	second := all(t, w.do(t.Context(), http.MethodPost, req, append(ann, versionHeader, modern, "Mcp-Method", "tools/call", "Mcp-Name", "loud")...))
+	require.Contains(t, second, "a record")
+	require.NotContains(t, <-first, "a record")
+}
+
+// deadlines notes how long writing may take.
+type deadlines struct {
+	http.ResponseWriter
+
+	set []time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.set = append(d.set, at)
+	return nil
+}
+
+// Writing to a client that never reads ends, and takes no time from the next answer of its connection.
+func TestWritingIsBounded(t *testing.T) {
+	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	began := time.Now()
+	Patient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		o := &output{control: http.NewResponseController(w)}
+		o.wait(10)
+		o.wait(10 << 20)
+	})).ServeHTTP(d, httptest.NewRequest(http.MethodPost, "/", nil))
+	require.Len(t, d.set, 3)
+	require.WithinRange(t, d.set[0], began.Add(leastWait), time.Now().Add(leastWait+time.Second))
+	require.WithinRange(t, d.set[1], d.set[0].Add(10<<20/leastRate*time.Second), d.set[0].Add(10<<20/leastRate*time.Second+time.Minute))
+	require.Zero(t, d.set[2])
 }
