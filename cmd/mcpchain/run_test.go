@@ -78,6 +78,14 @@ func newTestServer() *mcp.Server {
 		time.Sleep(1500 * time.Millisecond)
 		return nil, map[string]string{"is": "late, but here"}, nil
 	})
+	mcp.AddTool(server, &mcp.Tool{Name: "write"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		f, err := os.OpenFile(os.Getenv("MCPCHAIN_TEST_FILE"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, nil, err
+		}
+		_, err = f.WriteString("x")
+		return nil, map[string]int{}, errors.Join(err, f.Close())
+	})
 	mcp.AddTool(server, &mcp.Tool{Name: "pid", Annotations: reads}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		return nil, map[string]int{"pid": os.Getpid()}, nil
 	})

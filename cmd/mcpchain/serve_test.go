@@ -12,10 +12,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -303,6 +305,46 @@ func TestDrainedOverHTTP(t *testing.T) {
 			_ = s.Close()
 			require.NoError(t, cmd.Wait(), log)
 			require.Eventually(t, func() bool { return !alive(of) }, 5*time.Second, 10*time.Millisecond)
+		})
+	}
+}
+
+// Each call that was made is answered, whenever the signal comes.
+func TestNothingIsLostAtTheEnd(t *testing.T) {
+	for i := range 6 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "calls")
+			t.Setenv("MCPCHAIN_TEST_FILE", file)
+			url, cmd, log := overHTTP(t, "-drain", "10s")
+			var clients []*mcp.ClientSession
+			for n := range 6 {
+				clients = append(clients, connected(t, url, versions[n%2], nil))
+			}
+			var answered atomic.Int64
+			var calls sync.WaitGroup
+			for _, s := range clients {
+				calls.Go(func() {
+					for {
+						res, err := s.CallTool(context.WithoutCancel(t.Context()), &mcp.CallToolParams{Name: "write"})
+						if err != nil || res.IsError {
+							return
+						}
+						answered.Add(1)
+					}
+				})
+			}
+			time.Sleep(time.Duration(i*i) * 7 * time.Millisecond)
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			calls.Wait()
+			for _, s := range clients {
+				_ = s.Close()
+			}
+			require.NoError(t, cmd.Wait(), log)
+			made, err := os.ReadFile(file)
+			if answered.Load() > 0 {
+				require.NoError(t, err)
+			}
+			require.Len(t, made, int(answered.Load()), log)
 		})
 	}
 }
