@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/listform"
 )
 
 // RunTelling is Run with another way to send notifications.
@@ -38,25 +40,23 @@ func ElementOptions(list List) any { return *elementOptions(list) }
 
 // ReadArguments returns the arguments of the items of a call of a list form.
 func ReadArguments(list List, raw []byte) ([][]byte, error) {
-	f := &form{List: list}
-	elements, head, err := f.read(raw)
+	elements, head, err := list.form().Read(raw)
 	if err != nil {
 		return nil, err
 	}
 	all := make([][]byte, len(elements))
 	for i, e := range elements {
-		all[i] = with(head, e)
+		all[i] = listform.Arguments(head, e)
 	}
 	return all, nil
 }
 
 // InputSchema returns the schema of a list form.
-func InputSchema(list List, of any) ([]byte, error) { return (&form{List: list}).inputSchema(of) }
+func InputSchema(list List, of any) ([]byte, error) { return list.form().InputSchema(of) }
 
 // KeptValue returns how many bytes are kept of the answer of an item.
 func KeptValue(res *mcp.CallToolResult) int {
-	f := &form{run: resolved("", elementOptions(List{}))}
-	value, err := f.value(res, nil)
+	value, err := valueOf(res, List{}.form(), nil, defaultMaxBytes)
 	if err != nil {
 		panic(err)
 	}

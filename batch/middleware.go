@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
-	"sync/atomic"
+	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/listform"
 	"github.com/mcpchain/mcpchain/internal/optional"
-	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -79,13 +77,13 @@ func (o *Options) Middleware(optional.Batch) mcp.Middleware { return optional.Ne
 // Calls of other tools pass at the cost of one look into a map. opts may be nil. New
 // panics when a List lacks a name, or when two have the same As.
 func New(opts *Options) mcp.Middleware {
-	l := &lister{byName: map[string]*form{}, byTool: map[string][]*form{}}
+	l := &lister{run: map[*listform.Form]RunOptions[json.RawMessage]{}}
 	if opts != nil {
 		for i, list := range opts.Lists {
 			l.add(i, list)
 		}
 		for i, list := range opts.Lists {
-			if l.byName[list.Tool] != nil {
+			if l.forms.Of(list.Tool) != nil {
 				panic(fmt.Sprintf("batch.New: Options.Lists[%d].Tool is %s, which is a list form itself; name a tool of the server", i, list.Tool))
 			}
 		}
@@ -96,11 +94,11 @@ func New(opts *Options) mcp.Middleware {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch method {
 			case middleware.MethodCallTool:
-				if _, ok := l.byName[call.Target(req)]; ok {
+				if l.forms.Of(call.Target(req)) != nil {
 					return ours(ctx, method, req)
 				}
 			case call.MethodListTools:
-				if len(l.byTool) > 0 {
+				if l.forms.Any() {
 					return ours(ctx, method, req)
 				}
 			}
@@ -111,8 +109,8 @@ func New(opts *Options) mcp.Middleware {
 
 // lister is the middleware.
 type lister struct {
-	byName map[string]*form   // by the name of the sibling
-	byTool map[string][]*form // by the name of the tool
+	forms listform.Forms
+	run   map[*listform.Form]RunOptions[json.RawMessage]
 }
 
 // add takes a List. A mistake panics.
@@ -122,14 +120,46 @@ func (l *lister) add(i int, list List) {
 	refuse(list.Item == "", at, "Item is empty; name the argument of "+list.Tool+" that is the item")
 	refuse(list.As == "", at, "As is empty; give the list form of "+list.Tool+" a name")
 	refuse(list.As == list.Tool, at, "As is the name of the tool itself; give the list form another one")
-	refuse(l.byName[list.As] != nil, at, "As is "+list.As+", as that of another list; give each one of its own")
+	refuse(l.forms.Of(list.As) != nil, at, "As is "+list.As+", as that of another list; give each one of its own")
 	refuse(list.Items == list.Item, at, "Items is the name of the item itself; give the list another one")
 	refuse(list.MaxItems < 0, at, "MaxItems is negative; give how many items a call may have, or 0 for the default")
-	list.Items = cmp.Or(list.Items, list.Item+"s")
-	list.MaxItems = cmp.Or(list.MaxItems, defaultMaxItems)
-	f := &form{List: list, run: resolved(at+".Run", elementOptions(list))}
-	l.byName[list.As] = f
-	l.byTool[list.Tool] = append(l.byTool[list.Tool], f)
+	f := list.form()
+	l.forms.Add(f)
+	l.run[f] = resolved(at+".Run", elementOptions(list))
+}
+
+func (l List) form() *listform.Form {
+	return &listform.Form{
+		Tool: l.Tool, Item: l.Item, As: l.As, Items: cmp.Or(l.Items, l.Item+"s"), Description: l.Description,
+		MaxItems: cmp.Or(l.MaxItems, defaultMaxItems), Output: outputSchema,
+	}
+}
+
+// elementOptions returns the options for running the elements of a list.
+func elementOptions(list List) *RunOptions[json.RawMessage] {
+	var o RunOptions[json.RawMessage]
+	if list.Run != nil {
+		o = *list.Run
+	}
+	if o.KeyName == "" && !reserved[list.Item] {
+		o.KeyName = list.Item
+	}
+	if o.Key == nil {
+		o.Key = ownText
+	}
+	return &o
+}
+
+// ownText is the key of an item that is a string or a number: itself.
+func ownText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	if number := json.Number(""); json.Unmarshal(raw, &number) == nil {
+		return number.String()
+	}
+	return ""
 }
 
 func (l *lister) handle(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -141,80 +171,15 @@ func (l *lister) handle(ctx context.Context, c *call.Call, req mcp.Request, next
 	if err != nil || !ok || list == nil {
 		return res, err
 	}
-	return l.list(ctx, c, req, next, list), nil
+	return l.forms.Listed(ctx, c, req, next, list), nil
 }
 
-// list puts the siblings into one page of a list.
-func (l *lister) list(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, have *mcp.ListToolsResult) *mcp.ListToolsResult {
-	listed := make(map[string]bool, len(have.Tools))
-	for _, tool := range have.Tools {
-		if tool != nil {
-			listed[tool.Name] = true
-		}
+// outputSchema is that of the structured content of an answer, with any value for an
+// item.
+var outputSchema = sync.OnceValue(func() *jsonschema.Schema {
+	s, err := jsonschema.For[Output[any]](nil)
+	if err != nil {
+		panic("batch: " + err.Error()) // cannot happen: a test makes the schema
 	}
-	r, _ := req.(*mcp.ListToolsRequest)
-	whole := have.NextCursor == "" && (r == nil || r.Params == nil || r.Params.Cursor == "")
-	res := *have
-	res.Tools = make([]*mcp.Tool, 0, len(have.Tools)+len(l.byName))
-	for _, tool := range have.Tools {
-		res.Tools = append(res.Tools, tool)
-		if tool == nil {
-			continue
-		}
-		for _, f := range l.byTool[tool.Name] {
-			sibling := f.sibling(tool)
-			err := sibling.err
-			taken := listed[f.As]
-			if !whole && !taken { // it may be on another page
-				_, missing := lookUp(ctx, c, next, req, f.As)
-				taken = missing == nil
-			}
-			if taken {
-				err = errTaken
-			}
-			if !f.refused(ctx, c, err) {
-				res.Tools = append(res.Tools, sibling.tool)
-			}
-		}
-	}
-	for _, f := range l.byName {
-		if whole && !listed[f.Tool] {
-			f.refused(ctx, c, errNoTool)
-		}
-	}
-	return &res
-}
-
-// lookUp returns the definition of a tool, as the middlewares and the server inside list it for the
-// caller of req.
-func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req mcp.Request, tool string) (*mcp.Tool, error) {
-	return c.Below(ctx, "list", itemRequest(req, tool, nil)).Server().ToolNow(next)
-}
-
-// refused reports whether there is a reason not to offer a list form, and says it in the
-// log, once.
-func (f *form) refused(ctx context.Context, c *call.Call, why error) bool {
-	if why != nil && f.warned.CompareAndSwap(false, true) {
-		call.Warn(ctx, c.Logger(), "batch: a list form is not offered",
-			slog.String("tool", f.Tool), slog.String("as", f.As), slog.String("error", why.Error()))
-	}
-	return why != nil
-}
-
-// unknown returns the SDK's own error for a call of a tool that does not exist.
-func unknown(name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
-}
-
-var (
-	errTaken  = errors.New("batch: the server has a tool of this name itself, which is kept; choose another List.As")
-	errNoTool = errors.New("batch: no tool of this name is listed; correct List.Tool, unless a filter hides it from this caller")
-)
-
-// A form is a List that is ready for use.
-type form struct {
-	List
-	run    RunOptions[json.RawMessage]
-	made   table.Weak[mcp.Tool, sibling] // by the definition of the tool, which stays the same
-	warned atomic.Bool
-}
+	return s
+})

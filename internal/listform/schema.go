@@ -1,4 +1,4 @@
-package batch
+package listform
 
 import (
 	"bytes"
@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -20,20 +18,20 @@ type sibling struct {
 	err  error
 }
 
-func (f *form) sibling(tool *mcp.Tool) sibling {
+func (f *Form) sibling(tool *mcp.Tool) sibling {
 	return f.made.Of(tool, func(tool *mcp.Tool) (s sibling) {
 		s.tool, s.err = f.define(tool)
 		return s
 	})
 }
 
-func (f *form) define(tool *mcp.Tool) (*mcp.Tool, error) {
-	input, err := f.inputSchema(tool.InputSchema)
+func (f *Form) define(tool *mcp.Tool) (*mcp.Tool, error) {
+	input, err := f.InputSchema(tool.InputSchema)
 	if err != nil {
 		return nil, err
 	}
 	sibling := *tool
-	sibling.Name, sibling.InputSchema, sibling.OutputSchema = f.As, input, outputSchema()
+	sibling.Name, sibling.InputSchema, sibling.OutputSchema = f.As, input, f.Output()
 	sibling.Meta = maps.Clone(tool.Meta)
 	sibling.Icons = slices.Clone(tool.Icons)
 	if tool.Title != "" {
@@ -59,9 +57,9 @@ func (f *form) define(tool *mcp.Tool) (*mcp.Tool, error) {
 // schema is a JSON schema, or a part of one, with its members still encoded.
 type schema map[string]json.RawMessage
 
-// inputSchema derives the schema of the arguments of the list form. It takes a schema
+// InputSchema derives the schema of the arguments of the list form. It takes a schema
 // in any form that the SDK does.
-func (f *form) inputSchema(of any) (json.RawMessage, error) {
+func (f *Form) InputSchema(of any) (json.RawMessage, error) {
 	raw, err := classify.JSON(of)
 	if err != nil {
 		return nil, fmt.Errorf("batch: the input schema of %s is not JSON: %w", f.Tool, err)
@@ -92,7 +90,7 @@ func (f *form) inputSchema(of any) (json.RawMessage, error) {
 }
 
 // listSchema is the schema of the list of items.
-func (f *form) listSchema(item json.RawMessage) json.RawMessage {
+func (f *Form) listSchema(item json.RawMessage) json.RawMessage {
 	var members schema
 	if json.Unmarshal(item, &members) == nil && members != nil {
 		delete(members, "x-mcp-header") // a header has one value
@@ -108,7 +106,7 @@ func (f *form) listSchema(item json.RawMessage) json.RawMessage {
 
 // forget removes the examples, and the rules over several arguments that mention the
 // item: each item is checked against them in a call of its own.
-func (f *form) forget(root schema) {
+func (f *Form) forget(root schema) {
 	name := encode(f.Item)
 	for _, group := range [][]string{
 		{"allOf"}, {"anyOf"}, {"oneOf"}, {"not"}, {"if", "then", "else"}, {"dependentRequired"}, {"dependentSchemas"}, {"dependencies"},
@@ -123,13 +121,3 @@ func (f *form) forget(root schema) {
 		}
 	}
 }
-
-// outputSchema is that of the structured content of an answer, with any value for an
-// item.
-var outputSchema = sync.OnceValue(func() *jsonschema.Schema {
-	s, err := jsonschema.For[Output[any]](nil)
-	if err != nil {
-		panic("batch: " + err.Error()) // cannot happen: a test makes the schema
-	}
-	return s
-})

@@ -1,4 +1,4 @@
-package batch
+package listform
 
 import (
 	"bytes"
@@ -9,36 +9,9 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// elementOptions returns the options for running the elements of a list.
-func elementOptions(list List) *RunOptions[json.RawMessage] {
-	var o RunOptions[json.RawMessage]
-	if list.Run != nil {
-		o = *list.Run
-	}
-	if o.KeyName == "" && !reserved[list.Item] {
-		o.KeyName = list.Item
-	}
-	if o.Key == nil {
-		o.Key = ownText
-	}
-	return &o
-}
-
-// ownText is the key of an item that is a string or a number: itself.
-func ownText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	if number := json.Number(""); json.Unmarshal(raw, &number) == nil {
-		return number.String()
-	}
-	return ""
-}
-
-// read reads the arguments of a call of the sibling. It returns the items, and head: the
-// arguments for the call of one item up to its value. An error is the caller's fault.
-func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, err error) {
+// Read reads the arguments of a call of the sibling. It returns the items, and head: the
+// arguments for the call of one item up to its value, which [Arguments] takes. An error is the caller's fault.
+func (f *Form) Read(raw json.RawMessage) (items []json.RawMessage, head []byte, err error) {
 	expected := fmt.Sprintf("a list of 1 to %d values", f.MaxItems)
 	wrong := func(field, expected, suggestion, message string, of ...any) error {
 		return fault.Violations(fault.Violation{
@@ -61,7 +34,8 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 		return nil, nil, fault.Violations(fault.Violation{Field: f.Items, Rule: "required", Expected: expected})
 	}
 	if json.Unmarshal(list, &items) != nil || items == nil {
-		received := decoded(list)
+		var received any
+		_ = json.Unmarshal(list, &received) // nil if it is no JSON
 		e := fault.Invalid(f.Items, received, expected)
 		if received != nil {
 			e = e.Suggest("Send a list, even for one item.")
@@ -85,13 +59,16 @@ func (f *form) read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 	return items, append(append(head, encode(f.Item)...), ':'), nil
 }
 
-// with returns the arguments for the call of one item. They begin with head.
-func with(head []byte, item json.RawMessage) json.RawMessage {
+// Arguments returns the arguments for the call of one item. They begin with head.
+func Arguments(head []byte, item json.RawMessage) json.RawMessage {
 	return slices.Concat(head, item, []byte("}"))
 }
 
-// decoded returns the value of JSON that was read.
-func decoded(raw json.RawMessage) (v any) {
-	_ = json.Unmarshal(raw, &v)
-	return v
+// encode marshals what cannot fail.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("batch: " + err.Error()) // cannot happen: it holds only strings, numbers and raw JSON that was read
+	}
+	return raw
 }
