@@ -3,6 +3,7 @@ package retry_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -43,7 +44,11 @@ func TestGuidanceAllocatesNothing(t *testing.T) {
 	without, with := benched(badFails, &retry.Options{Owner: ann})
 	measure := func(h mcp.MethodHandler) float64 {
 		req := request("good", 1)
-		return testing.AllocsPerRun(200, func() { _, _ = h(t.Context(), middleware.MethodCallTool, req) })
+		least := math.Inf(1)
+		for range 5 { // what other tests left running may allocate meanwhile
+			least = min(least, testing.AllocsPerRun(200, func() { _, _ = h(t.Context(), middleware.MethodCallTool, req) }))
+		}
+		return least
 	}
 	require.InDelta(t, measure(without), measure(with), 0)
 	_, _ = with(t.Context(), middleware.MethodCallTool, request("bad", 1))
