@@ -82,6 +82,10 @@ func TestBodyBytes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLargeBodies: the bound is the SDK's if nobody has set one.
+func TestLargeBodies(t *testing.T) {
 	large := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 5<<20) + `"}}`
 	of := sorts()[2]
 	theirs := newWaiting(t, of, transport.Options{}, mcpchain.Options{}, nil)

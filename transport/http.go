@@ -278,10 +278,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	}
 	if a.kept == message && a.length > 0 {
 		if a.body.Write(p); a.body.Len() >= a.length {
-			whole := a.masked(bytes.Clone(a.body.Bytes()))
-			a.body.Reset()
-			a.body.Write(whole)
-			a.length = 0
+			a.whole()
 		}
 		return len(p), nil
 	}
@@ -327,8 +324,19 @@ func hasID(part []byte) bool {
 	return false
 }
 
+// whole masks an answer that was kept back until it had the length that the handler has given.
+func (a *answer) whole() {
+	a.length = 0
+	masked := a.masked(bytes.Clone(a.body.Bytes()))
+	a.body.Reset()
+	a.body.Write(masked)
+}
+
 // complete writes what was kept back, which is the whole answer.
 func (a *answer) complete() {
+	if a.length > 0 { // the handler has written less
+		a.whole()
+	}
 	if a.body.Len() > 0 {
 		a.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
 	}
