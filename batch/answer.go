@@ -53,7 +53,7 @@ func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
 // structured content too, because clients drop one or the other.
 func (r *Result[Out]) ToolResult() *mcp.CallToolResult {
 	res, out, _ := r.Output()
-	res.StructuredContent = encode(out)
+	res.StructuredContent = words.Encode(out)
 	return res
 }
 
@@ -110,15 +110,6 @@ func notJSON(what string, err error) error {
 	return classify.HideError(fmt.Errorf("batch: %s is not JSON: %w", what, err), nil)
 }
 
-// encode marshals what cannot fail.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("batch: " + err.Error()) // cannot happen: it holds only strings, numbers and raw JSON that was written or read
-	}
-	return raw
-}
-
 // An entry is an item in one list of an answer.
 type entry struct {
 	size int    // bytes, in the longer of the two forms of the answer
@@ -163,7 +154,7 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 		}})
 	}
 	omitted := map[string]int{}
-	room := max(0, r.maxBytes-max(len(encode(out)), used)-headings)
+	room := max(0, r.maxBytes-max(len(words.Encode(out)), used)-headings)
 	for i, member := range members {
 		behind := 0 // bytes of those items in later lists that can fit
 		for _, m := range members[i+1:] {
@@ -216,7 +207,7 @@ func (r *Result[Out]) resultOf(item *Item[Out]) (result Item[Out], line string, 
 	if text != "" {
 		line = "- " + r.keyed(item, r.name(item)) + ": " + text
 	}
-	size = len(encode(result.Key)) + len(text) + len(r.keyName) + len(r.listName) + 64
+	size = len(words.Encode(result.Key)) + len(text) + len(r.keyName) + len(r.listName) + 64
 	if _, long := any(item.Value).(tooLong); long {
 		size = math.MaxInt
 	}
@@ -227,14 +218,14 @@ func (r *Result[Out]) resultOf(item *Item[Out]) (result Item[Out], line string, 
 // texts.
 func (r *Result[Out]) errorSize(item *Item[Out]) int {
 	return max(
-		len(encode(item.Err))+len(encode(r.keyName))+len(encode(shown(item.Key)))+48,
+		len(words.Encode(item.Err))+len(words.Encode(r.keyName))+len(words.Encode(shown(item.Key)))+48,
 		len(r.keyName)+len(r.name(item))+len(errorText(item.Err))+len(suggestionOf(item))+len(item.Err.Reference())+27,
 	)
 }
 
 // members returns a failed item as it stands in the structured value.
 func (r *Result[Out]) members(item *Item[Out]) (members OutputError) {
-	_ = json.Unmarshal(encode(item.Err), &members) // it is an object
+	_ = json.Unmarshal(words.Encode(item.Err), &members) // it is an object
 	members["index"], members["recoverable"] = item.Index, item.next() == sendAgain
 	if item.Key != "" {
 		members[r.keyName] = shown(item.Key)

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/listform"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -31,7 +32,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	}
 	run := l.run[f]
 	one := func(ctx context.Context, i int) (any, error) {
-		item := f.Request(req, listform.Arguments(head, items[i]))
+		item := listform.Request(req, f.Tool, listform.Arguments(head, items[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		var value any
@@ -106,7 +107,7 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 		return value // it says so itself
 	}
 	marks["value"] = value
-	return encode(marks)
+	return words.Encode(marks)
 }
 
 // needsInput returns the failure of an item that asks for input: one answer for many items

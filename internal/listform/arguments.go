@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Read reads the arguments of a call of the sibling. It returns the items, and head: the
@@ -50,25 +51,16 @@ func (f *Form) Read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 			"Argument '%s' expected %s, but received a list with %d items.", f.Items, expected, n)
 	}
 	for i, item := range items {
-		items[i] = encode(item) // without white space
+		items[i] = words.Encode(item) // without white space
 	}
 	delete(args, f.Items)
-	if head = bytes.TrimSuffix(encode(args), []byte("}")); len(args) > 0 {
+	if head = bytes.TrimSuffix(words.Encode(args), []byte("}")); len(args) > 0 {
 		head = append(head, ',')
 	}
-	return items, append(append(head, encode(f.Item)...), ':'), nil
+	return items, append(append(head, words.Encode(f.Item)...), ':'), nil
 }
 
 // Arguments returns the arguments for the call of one item. They begin with head.
 func Arguments(head []byte, item json.RawMessage) json.RawMessage {
 	return slices.Concat(head, item, []byte("}"))
-}
-
-// encode marshals what cannot fail.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("batch: " + err.Error()) // cannot happen: it holds only strings, numbers and raw JSON that was read
-	}
-	return raw
 }

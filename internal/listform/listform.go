@@ -97,9 +97,9 @@ func (l *Forms) Listed(ctx context.Context, c *call.Call, req mcp.Request, next 
 	return &res
 }
 
-// Offered reports whether a call of the sibling is one of the list form. If not, the server has a tool of its
-// name itself, or the error is the SDK's own for a tool that does not exist. The tool that takes one item may not be there, or
-// not for this caller; if the tools cannot be listed, it is assumed to exist.
+// Offered reports whether a call of the sibling's name is one of the list form. It is not where the server has a
+// tool of that name itself. The error is the SDK's own for a tool that does not exist: there is no tool that
+// takes one item, or none for this caller. If the tools cannot be listed, it is assumed to be there.
 func (f *Form) Offered(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (bool, error) {
 	if _, err := lookUp(ctx, c, next, req, f.As); err == nil {
 		f.refused(ctx, c, errTaken)
@@ -120,14 +120,10 @@ func (f *Form) Offered(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 	return true, nil
 }
 
-// Request returns the call of the tool for one item, in the place of req. It takes over the
+// Request returns a call of another tool in the place of req. It takes over the
 // protocol, the client and the trace from the _meta of req, but no progress token, which
 // identifies one call, and no idempotency key, which all items must not share.
-func (f *Form) Request(req mcp.Request, args json.RawMessage) *mcp.CallToolRequest {
-	return toolRequest(req, f.Tool, args)
-}
-
-func toolRequest(req mcp.Request, tool string, args json.RawMessage) *mcp.CallToolRequest {
+func Request(req mcp.Request, tool string, args json.RawMessage) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Extra: req.GetExtra(), Params: &mcp.CallToolParamsRaw{
 		Meta: ask.ProtocolMeta(req, "traceparent", "tracestate", "baggage"), Name: tool, Arguments: args,
@@ -137,7 +133,7 @@ func toolRequest(req mcp.Request, tool string, args json.RawMessage) *mcp.CallTo
 // lookUp returns the definition of a tool, as the middlewares and the server inside list it for the
 // caller of req.
 func lookUp(ctx context.Context, c *call.Call, next mcp.MethodHandler, req mcp.Request, tool string) (*mcp.Tool, error) {
-	return c.Below(ctx, "list", toolRequest(req, tool, nil)).Server().ToolNow(next)
+	return c.Below(ctx, "list", Request(req, tool, nil)).Server().ToolNow(next)
 }
 
 // refused reports whether there is a reason not to offer a list form, and says it in the

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A sibling is the definition of the list form of a tool, or why there is none.
@@ -79,13 +80,13 @@ func (f *Form) InputSchema(of any) (json.RawMessage, error) {
 		required = nil
 	}
 	required = slices.DeleteFunc(required, func(name string) bool { return name == f.Item })
-	root["required"] = encode(append(required, f.Items))
-	root["properties"] = encode(properties)
+	root["required"] = words.Encode(append(required, f.Items))
+	root["properties"] = words.Encode(properties)
 	f.forget(root)
 	// References to the item's schema get its new place.
-	was, is := encode(f.Item), encode(f.Items)
+	was, is := words.Encode(f.Item), words.Encode(f.Items)
 	old, fresh := `"#/properties/`+string(was[1:len(was)-1]), `"#/properties/`+string(is[1:len(is)-1])+"/items"
-	out := bytes.ReplaceAll(encode(root), []byte(old+`"`), []byte(fresh+`"`))
+	out := bytes.ReplaceAll(words.Encode(root), []byte(old+`"`), []byte(fresh+`"`))
 	return bytes.ReplaceAll(out, []byte(old+"/"), []byte(fresh+"/")), nil
 }
 
@@ -95,19 +96,19 @@ func (f *Form) listSchema(item json.RawMessage) json.RawMessage {
 	if json.Unmarshal(item, &members) == nil && members != nil {
 		delete(members, "x-mcp-header") // a header has one value
 		delete(members, "default")
-		item = encode(members)
+		item = words.Encode(members)
 	}
 	list := schema{
-		"type": encode("array"), "items": item, "minItems": encode(1), "maxItems": encode(f.MaxItems),
-		"description": encode(fmt.Sprintf("The values of '%s' for %s.", f.Item, f.Tool)),
+		"type": words.Encode("array"), "items": item, "minItems": words.Encode(1), "maxItems": words.Encode(f.MaxItems),
+		"description": words.Encode(fmt.Sprintf("The values of '%s' for %s.", f.Item, f.Tool)),
 	}
-	return encode(list)
+	return words.Encode(list)
 }
 
 // forget removes the examples, and the rules over several arguments that mention the
 // item: each item is checked against them in a call of its own.
 func (f *Form) forget(root schema) {
-	name := encode(f.Item)
+	name := words.Encode(f.Item)
 	for _, group := range [][]string{
 		{"allOf"}, {"anyOf"}, {"oneOf"}, {"not"}, {"if", "then", "else"}, {"dependentRequired"}, {"dependentSchemas"}, {"dependencies"},
 		{"propertyNames"}, {"minProperties"}, {"maxProperties"}, {"examples"}, {"default"},

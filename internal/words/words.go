@@ -11,6 +11,7 @@
 package words
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -127,6 +128,16 @@ func quoteLines(text string) string {
 		b.WriteString(part)
 	}
 	return b.String()
+}
+
+// Encode is json.Marshal of what always encodes: strings, numbers, raw JSON that was read or written, and
+// what is made of them. It panics for anything else.
+func Encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("mcpchain: " + err.Error())
+	}
+	return raw
 }
 
 // JSON makes a JSON text safe to stand in a line of ours. It escapes what [Line] would remove, so
