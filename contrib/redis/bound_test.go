@@ -98,7 +98,9 @@ func TestOneOwnerDoesNotFillTheRedisOfAll(t *testing.T) {
 		}
 		work.Wait()
 		for what, n := range kept {
-			require.InDelta(t, 9, n, 2, what) // a call that begins needs room for its answer, not for those of others that run
+			// A call that begins needs room for its answer, not for those of others that run: where there is
+			// room for one, each of the four may begin.
+			require.InDelta(t, 9, n, 3, what)
 		}
 		require.Len(t, kept, 4)
 		retry, _ := told.Retry()
