@@ -71,7 +71,7 @@ func TestOnlyWhatReadsIsCalled(t *testing.T) {
 }
 
 // TestEachCheckFinds proves that each check finds what it is for. The checks wait most of the time, so
-// eight run at once.
+// twelve run at once.
 func TestEachCheckFinds(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
@@ -82,7 +82,7 @@ func TestEachCheckFinds(t *testing.T) {
 		err    error
 	}
 	var outcomes []chan outcome
-	places := make(chan struct{}, 8)
+	places := make(chan struct{}, 12)
 	for _, check := range probe.Checks() {
 		if check.Over() == "http" || runtime.GOOS == "windows" && slices.Contains([]string{"ends-when-told", "leaves-nothing", "ends-unread"}, check.Name) {
 			continue // or there are no such signals and groups

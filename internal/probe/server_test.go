@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -20,6 +21,8 @@ import (
 // name of a check that the server fails.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 3 || os.Args[1] != "serve" {
+		flag.Parse()
+		_ = flag.Set("test.parallel", "8") // they mostly wait
 		os.Exit(m.Run())
 	}
 	switch mode := os.Args[2]; mode {

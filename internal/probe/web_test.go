@@ -45,12 +45,13 @@ func handlerOf(stateless bool) http.Handler {
 	})
 }
 
-// TestOverHTTP proves that the checks find in a wrapped server over HTTP only what is the SDK's.
-func TestOverHTTP(t *testing.T) {
+// TestChecksOverHTTP proves that the checks find in a wrapped server over HTTP only what is the SDK's.
+func TestChecksOverHTTP(t *testing.T) {
 	t.Parallel()
 	ofSDK := []string{"no-method", "unknown-log-level", "legal-codes", "odd-initialize"}
 	for name, stateless := range map[string]bool{"stateless": true, "with sessions": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			report := overWeb(t, handlerOf(stateless))
 			require.Subset(t, ofSDK, found(report))
 			require.Equal(t, "http", report.Transport)
