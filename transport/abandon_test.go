@@ -313,7 +313,7 @@ func TestWhoGivesUp(t *testing.T) {
 	_, err := w.answer(t.Context(), w.call(1, ""))
 	require.NoError(t, err)
 	require.ErrorIs(t, <-w.ended, transport.ErrAbandoned)
-	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"outcome":"cancelled"`) }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"outcome":"cancelled"`) }, 10*time.Second, time.Millisecond)
 	require.Contains(t, w.log.String(), transport.ErrAbandoned.Error())
 
 	var held context.Context

@@ -297,7 +297,7 @@ func TestNothingIsLeft(t *testing.T) {
 			res, _ := s.CallTool(context.WithoutCancel(t.Context()), &mcp.CallToolParams{Name: "wait"})
 			waits <- res
 		}()
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // until it runs
 		require.NoError(t, cmd.Process.Signal(sig))
 		res := <-waits
 		if sig != syscall.SIGKILL {

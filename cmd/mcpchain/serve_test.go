@@ -363,7 +363,7 @@ func TestDrainedInTheMiddleOfACall(t *testing.T) {
 		answer <- res.Content[0].(*mcp.TextContent).Text
 	}()
 	require.Eventually(t, func() bool { return pid(t, s) > 0 }, 5*time.Second, 10*time.Millisecond)
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Contains(t, <-answer, "Service unavailable: this server", log)
 	_ = s.Close()
@@ -374,14 +374,14 @@ func TestDrainedInTheMiddleOfACall(t *testing.T) {
 func TestAClientThatGoes(t *testing.T) {
 	url, _, log := overHTTP(t)
 	s := connected(t, url, "2026-07-28", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "wait"})
 	require.Error(t, err)
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "outcome=cancelled") }, 10*time.Second, 10*time.Millisecond)
 
 	older := connected(t, url, "2025-11-25", nil)
-	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err = older.CallTool(ctx, &mcp.CallToolParams{Name: "wait"}) // which sends a notification
 	require.Error(t, err)

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// soaking asks for all that there is to run: go test ./... has a share of what takes long, .ci/run has the rest.
+// soaking asks for all that there is to run: go test ./... has a share of what takes long, .ci/run wide all of it.
 func soaking() bool { return os.Getenv("MCPCHAIN_SOAK") != "" }
 
 var errCanary = errors.New(harness.Canary + " is wrong")

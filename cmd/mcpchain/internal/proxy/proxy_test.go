@@ -326,21 +326,21 @@ func TestAQuestionThatIsCancelled(t *testing.T) {
 }
 
 func TestHang(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang = 400 * time.Millisecond })
+	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang = 800 * time.Millisecond })
 	c.initialize()
-	c.send(callLine("1", "slow", `{"n":1200}`)) // which answers pings meanwhile
+	c.send(callLine("1", "slow", `{"n":2000}`)) // which answers pings meanwhile
 	require.Contains(t, c.answer("1"), "done")
 	require.NotContains(t, c.log.String(), "ended")
 
 	c.send(callLine(`"alone"`, "elicit_alone", `{}`)) // a person thinks, and a ping would be taken for the answer
 	c.next(func(line string) bool { return strings.Contains(line, `"elicitation/create"`) })
-	time.Sleep(800 * time.Millisecond)
+	time.Sleep(1200 * time.Millisecond)
 	c.send(`{"jsonrpc":"2.0","id":"q4","result":{"action":"accept"}}`)
 	require.Contains(t, c.answer(`"alone"`), "accept")
 
 	c.send(callLine("2", "elicit", `{}`))
 	c.next(func(line string) bool { return strings.Contains(line, `"elicitation/create"`) })
-	time.Sleep(800 * time.Millisecond)
+	time.Sleep(1200 * time.Millisecond)
 	c.send(`{"jsonrpc":"2.0","id":"q1","result":{}}`)
 	require.Contains(t, c.answer("2"), "the client says")
 	require.NotContains(t, c.log.String(), "ended")
@@ -349,7 +349,7 @@ func TestHang(t *testing.T) {
 	c.send(callLine("4", "echo", `{"text":"behind it"}`))
 	for _, id := range []string{"3", "4"} {
 		text := textOf(t, c.answer(id))
-		require.Contains(t, text, "Timeout: the server answered no ping for 400 ms and was ended while it ran this call")
+		require.Contains(t, text, "Timeout: the server answered no ping for 800 ms and was ended while it ran this call")
 	}
 	require.Contains(t, c.call("5", "echo", `{"text":"alive"}`), "alive")
 }

@@ -549,17 +549,17 @@ func TestCancelled(t *testing.T) {
 		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 	}
 	s.send(ping)
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // until it is there
 	s.send(cancel("1"))
 	require.Equal(t, cancel("1"), <-noted)
 	require.Empty(t, <-ended)
 	s.send(callOf("2", "t", "{}"))
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond)
 	s.send(cancel("2"))
 	require.Equal(t, "2026-07-28", <-ended)
 	s.send(cancel("2"))
 	s.send(callOf("3", "t", "{}"))
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond)
 	s.Abandon(rpc.ID("3"))
 	require.Equal(t, "2026-07-28", <-ended)
 	s.nothing()
