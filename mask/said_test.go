@@ -228,6 +228,6 @@ func TestLongWords(t *testing.T) {
 	for _, s := range []string{strings.Repeat("/a/b/c", 1<<15), strings.Repeat("a\n", 1<<17), strings.Repeat("> \r", 1<<17), strings.Repeat("http://10.0.0.1/x ", 1<<14), strings.Repeat("\u200b", 1<<17)} {
 		began := time.Now()
 		text(t, mask.Trusted, errors.New(s), map[string]string{"path": "c/a"})
-		require.Less(t, time.Since(began), 2*time.Second)
+		require.Less(t, time.Since(began), 10*time.Second)
 	}
 }

@@ -80,7 +80,7 @@ func TestHostileSchemas(t *testing.T) {
 				s.Defaults([]byte(c.args))
 				s.Explain([]byte(c.args), false)
 			}
-			require.Less(t, time.Since(begin), 2*time.Second)
+			require.Less(t, time.Since(begin), 10*time.Second)
 			runtime.ReadMemStats(&after)
 			require.Less(t, int(after.TotalAlloc-before.TotalAlloc)>>20, 150, "MB")
 		})
