@@ -98,7 +98,7 @@ func serve(ctx context.Context, server *mcp.Server, address string) error {
 	web := &http.Server{Handler: transport.HTTP(handler, nil), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	context.AfterFunc(ctx, func() {
-		limit, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		limit, cancel := context.WithTimeout(context.Background(), 10*time.Second) // a connection that was never used takes 5
 		defer cancel()
 		ended <- web.Shutdown(limit) // package drain loses no call: examples/drain
 	})
