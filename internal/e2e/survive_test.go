@@ -51,7 +51,7 @@ func TestEverythingIsSurvived(t *testing.T) {
 }
 
 // TestInstalledTwice requires the same answers, and one record each, where the
-// chain stands twice around the server.
+// chain stands twice around the server. Each of two servers has one half of the table.
 func TestInstalledTwice(t *testing.T) {
 	for i, shape := range fewer(shapes[0], shapes[3]) {
 		t.Run(shape.String(), func(t *testing.T) {
