@@ -24,10 +24,15 @@ func lineChecks() []*Check {
 			}
 		}
 	}
+	long := func(argument func() string) func(t *trial) { // which is made when it is sent
+		return func(t *trial) {
+			odd(nil, [2]string{"", `{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"` + noSuch + `","arguments":{"a":` + argument() + `}}}`})(t)
+		}
+	}
 	survived := func(lines ...[2]string) func(t *trial) {
 		return func(t *trial) {
 			for _, line := range lines {
-				if o := t.odd(line[1], false); o.none == lost || o.none == dead {
+				if o := t.survive(line[1]); o.none == lost || o.none == dead {
 					t.answered(line[0], o)
 				}
 				t.asked = true
@@ -59,10 +64,8 @@ func lineChecks() []*Check {
 		{Name: "id-twice", Title: "Two requests with one ID are both answered.", Why: bug, run: sameID},
 		{Name: "batch", Title: "A batch is answered, with -32600 if it is refused.", Why: "Clients of 2025-03-26 send batches, and wait for their answers.", run: odd(invalid[:],
 			[2]string{"of one", `[{"jsonrpc":"2.0","id":ID,"method":"ping"}]`}, [2]string{"of none", `[]`})},
-		{Name: "deep-nesting", Title: "Arguments of 20,000 levels are answered.", Why: "A parser that calls itself for each level ends the server, and a stranger can send such a message.", run: odd(nil,
-			[2]string{"", `{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"` + noSuch + `","arguments":{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}}`})},
-		{Name: "huge-message", Title: "A message of 11 MB is answered.", Why: "Arguments with a file in them become as large. A server that ends takes all its sessions with it.", run: odd(nil,
-			[2]string{"", `{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"` + noSuch + `","arguments":{"a":"` + strings.Repeat("mcpchain ", 11_000_000/9) + `"}}}`})},
+		{Name: "deep-nesting", Title: "Arguments of 20,000 levels are answered.", Why: "A parser that calls itself for each level ends the server, and a stranger can send such a message.", run: long(func() string { return strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) })},
+		{Name: "huge-message", Title: "A message of 11 MB is answered.", Why: "Arguments with a file in them become as large. A server that ends takes all its sessions with it.", run: long(func() string { return `"` + strings.Repeat("mcpchain ", 11_000_000/9) + `"` })},
 		{Name: "broken-utf8", Title: "Bytes that are no UTF-8 are survived.", Why: "They stand in files and in names, and clients copy them into arguments.", run: survived(
 			[2]string{"bytes", `{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"` + noSuch + "\xff\xfe\xc3" + `"}}`},
 			[2]string{"half a surrogate", `{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"` + noSuch + `\ud800"}}`},
@@ -83,16 +86,9 @@ func lineChecks() []*Check {
 	}
 }
 
-// odd sends a line, and a request after it. ID in the line stands for an ID of its own. What takes long to
-// read is waited for first.
+// odd sends a line, and a request after it. What takes long to read is waited for first.
 func (t *trial) odd(line string, long bool) outcome {
-	c := t.conn()
-	id := ""
-	if strings.Contains(line, "ID") {
-		id = c.id()
-		line = strings.Replace(line, "ID", id, 1)
-	}
-	x := c.beginOdd([]byte(line), id)
+	c, x := t.sendOdd(line)
 	if long {
 		o := c.settled(c.await(x, 3*c.limit))
 		if o.none != replied {
@@ -104,6 +100,28 @@ func (t *trial) odd(line string, long bool) outcome {
 		return o
 	}
 	return c.after(x)
+}
+
+// survive sends a line that need not be answered, and a request after it. A server that answers that one can still
+// end a moment later, of what it read before. What it still answers without an ID answers this line, until another
+// one is sent.
+func (t *trial) survive(line string) outcome {
+	c, x := t.sendOdd(line)
+	if alive := c.alive(); alive.none != replied {
+		return outcome{exchange: x, none: alive.none, why: alive.why}
+	}
+	return c.await(x, 100*time.Millisecond)
+}
+
+// sendOdd sends a line. ID in it stands for an ID of its own.
+func (t *trial) sendOdd(line string) (*conn, *exchange) {
+	c := t.conn()
+	id := ""
+	if strings.Contains(line, "ID") {
+		id = c.id()
+		line = strings.Replace(line, "ID", id, 1)
+	}
+	return c, c.beginOdd([]byte(line), id)
 }
 
 // ping returns a request that every server answers, under an ID.
