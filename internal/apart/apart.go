@@ -58,6 +58,7 @@ func Run[T any](room *Room, limit time.Duration, over <-chan struct{}, f func() 
 				}
 			}
 		}()
+		deepen(false)
 		got.value, got.err = f()
 	}()
 	var timer *time.Timer
