@@ -142,7 +142,9 @@ func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error 
 		return nil
 	}
 	e := refusal(p)
-	c.Refused("retry")
+	if !c.Observing() { // else the call runs
+		c.Refused("retry")
+	}
 	retry, _ := e.Retry()
 	c.Failure(nil, e).Guide(failure.Guidance{Retry: &retry})
 	if c.Observing() {

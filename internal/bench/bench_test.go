@@ -99,7 +99,7 @@ func (r *row) compare(t *testing.T, b *table, c *cell, said string, same, stack 
 func TestRatios(t *testing.T) {
 	tables := []*table{calls(), arguments()}
 	allocations(tables)
-	least(tables, 1, 10*time.Microsecond)
+	measure(tables, 1, 10*time.Microsecond)
 	text := markdown(tables)
 	require.NotContains(t, text, "NaN")
 	for _, b := range tables {
@@ -165,7 +165,7 @@ func TestCallsEnd(t *testing.T) {
 // that take turns. The margin is tenfold.
 func TestBatchIsNoSlower(t *testing.T) {
 	tables := []*table{batches()}
-	least(tables, 5, time.Millisecond)
+	measure(tables, 5, time.Millisecond)
 	took := map[string]float64{}
 	for _, r := range tables[0].rows {
 		took[r.name] = r.cells[2].nanoseconds()

@@ -8,9 +8,11 @@
 //	go run ./internal/bench -stores  print what waits for Redis, a disk or a large answer, and with -write into docs/load.md
 //	go run ./internal/bench -weigh   print what the packages add to a binary, with -write too
 //
-// Everything runs in one process and without a network. The times are the least of many
-// short slices, which take turns, so that a machine that is busy for a while is busy for
-// all of them. They are told as ratios to one row of their table. Allocations are exact.
+// Everything runs in one process and without a network, in slices that take turns, so that a
+// machine that is busy for a while is busy for all of them. The time of a layer is the least of
+// many short slices. That of a whole call is the median of longer ones: it allocates so much that
+// the garbage collector takes a third of the time, of which the least slice would have nothing.
+// Times are told as ratios to one row of their table. Allocations are exact.
 package main
 
 import (
@@ -32,7 +34,7 @@ import (
 func main() {
 	write := flag.Bool("write", false, "write the tables into docs/costs.md")
 	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
-	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least")
+	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least; one of whole calls is 20 times as long")
 	weighs := flag.Bool("weigh", false, "build servers, and print what each package adds to them, instead")
 	stores := flag.Bool("stores", false, "measure whole calls that wait for Redis, a disk or a large answer, instead")
 	flag.Parse()
@@ -51,7 +53,7 @@ func main() {
 	}
 	tables := all()
 	allocations(tables)
-	least(tables, *rounds, *slice)
+	measure(tables, *rounds, *slice)
 	show("costs.md", machine()+markdown(tables), opening, closing, *write)
 }
 
@@ -64,7 +66,7 @@ func measureStores(rounds int, slice time.Duration) string {
 	defer end()
 	allocations(tables)
 	for _, t := range tables { // each alone, or its first row would pay for what the last one of another leaves behind
-		turns(cells([]*table{t}), rounds, slice)
+		turns(cells([]*table{t}), rounds, slice, slices.Min)
 	}
 	return machine() + markdown(tables)
 }
@@ -116,7 +118,8 @@ type cell struct {
 	less   func() // what is no part of the job, and is taken off
 	calls  int    // that one run makes; zero means one
 	allocs float64
-	took   [2]time.Duration // of run and less, for times[0] and times[1] runs
+	all    [2][]time.Duration // of each slice of run and less, with times[0] and times[1] runs
+	took   [2]time.Duration   // what counts of these
 	times  [2]int
 }
 
@@ -161,8 +164,8 @@ func allocations(tables []*table) {
 	}
 }
 
-// least measures the least time of each cell, in slices that take turns.
-func least(tables []*table, rounds int, slice time.Duration) {
+// measure measures the time of each cell, in slices that take turns.
+func measure(tables []*table, rounds int, slice time.Duration) {
 	var alone []*table // two goroutines that hand over take turns on one processor, or wake each other on two, by chance
 	for _, t := range tables {
 		if t.loose {
@@ -170,17 +173,23 @@ func least(tables []*table, rounds int, slice time.Duration) {
 		}
 	}
 	together := slices.DeleteFunc(slices.Clone(tables), func(t *table) bool { return t.loose })
-	turns(cells(together), rounds, slice)
+	turns(cells(together), rounds, slice, slices.Min)
 	for _, t := range tables {
 		if t.measure != nil {
 			t.measure()
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	turns(cells(alone), rounds, slice)
+	turns(cells(alone), rounds, 20*slice, median)
 }
 
-func turns(all []*cell, rounds int, slice time.Duration) {
+func median(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// turns measures slices of all cells. counts says which time of the slices counts.
+func turns(all []*cell, rounds int, slice time.Duration, counts func([]time.Duration) time.Duration) {
 	for _, c := range all {
 		for i, run := range c.runs() {
 			// The least of some: a run that was interrupted would make the slices of this
@@ -189,15 +198,19 @@ func turns(all []*cell, rounds int, slice time.Duration) {
 			for min(timed(run, c.times[i]), timed(run, c.times[i]), timed(run, c.times[i]), timed(run, c.times[i])) < slice/2 {
 				c.times[i] *= 2
 			}
-			c.took[i] = time.Hour
 		}
 	}
 	runtime.GC()
 	for range rounds {
 		for _, c := range all {
 			for i, run := range c.runs() {
-				c.took[i] = min(c.took[i], timed(run, c.times[i]))
+				c.all[i] = append(c.all[i], timed(run, c.times[i]))
 			}
+		}
+	}
+	for _, c := range all {
+		for i := range c.runs() {
+			c.took[i], c.all[i] = counts(c.all[i]), nil
 		}
 	}
 }
@@ -286,7 +299,7 @@ func counted(c *cell, loose bool) string {
 
 func ratio(r float64) string {
 	switch {
-	case r < 0.995:
+	case r < 1.995:
 		return fmt.Sprintf("%.2f", r)
 	case r < 9.95:
 		return fmt.Sprintf("%.1f", r)

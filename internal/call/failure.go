@@ -24,6 +24,8 @@ func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
 	tool, _ := res.(*mcp.CallToolResult)
 	if err == nil {
 		err = tool.GetError()
+	} else if tool != nil {
+		tool = c.ours(tool) // see answer
 	}
 	if wire, ok := err.(*jsonrpc.Error); ok && wire != nil && c.settings().Mask != nil {
 		if original, ours := rendered.Get(wire); ours {

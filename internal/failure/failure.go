@@ -423,7 +423,8 @@ func (f *Failure) Guided() bool {
 	return f.guided
 }
 
-// Again decides whether the call may be made again, see [Again]. The rules of the program run once.
+// Again decides whether the call may be made again, see [Again]. The rules of the program run when it is called
+// first; retry.Server asks its own before it repeats a call.
 // If at has no Witness, what the call's own witness has seen until now counts.
 func (f *Failure) Again(at Situation) Answer {
 	f.hinted.Do(func() { f.known.ask(f.err, f.hints) })

@@ -169,6 +169,34 @@ func told(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
+// TestAnErrorOutweighsItsResult: the SDK does not send a result that came with an error. The caller reads of the
+// error, and the record has it, even if the result reports the same error in words of its own.
+func TestAnErrorOutweighsItsResult(t *testing.T) {
+	err := errors.New("dial db.internal: " + canary)
+	both := func(context.Context, mcp.Request) (mcp.Result, error) {
+		res := told("the words of the result")
+		res.SetError(err)
+		return res, err
+	}
+	for name, of := range map[string]func(log *slog.Logger) mcp.Middleware{
+		"mask":     func(log *slog.Logger) mcp.Middleware { return mask.New(&mask.Options{Logger: log}) },
+		"Standard": func(log *slog.Logger) mcp.Middleware { return mcpchain.Standard(&mcpchain.Options{Logger: log}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Each(t, []harness.Shape{harness.ServerRaw, harness.WrapTool}, func(t *testing.T, at harness.Place) {
+				log := harness.NewLog(slog.LevelInfo)
+				got := harness.Call(t, at, both, of(log.Logger()))
+				require.Contains(t, got.Text(), "Internal error: the server failed unexpectedly.")
+				require.NotContains(t, string(got.Wire), "the words of the result")
+				require.NotContains(t, string(got.Wire), canary)
+				record := log.Only(t)
+				require.Equal(t, got.Reference(), record["reference"])
+				require.Contains(t, record["error"], canary)
+			})
+		})
+	}
+}
+
 // TestAToolsOwnWordsLoseCredentialsOnly: only the part that holds a credential is replaced.
 func TestAToolsOwnWordsLoseCredentialsOnly(t *testing.T) {
 	long := strings.Repeat("The oven is cold, see /srv/oven.log of 10.0.0.7.\n", 4_000)

@@ -180,6 +180,29 @@ func TestObserveRunsWhatWouldBeRefused(t *testing.T) {
 	require.Contains(t, r["would_send"], "Argument 'n' expected an integer")
 }
 
+// TestAnObservedCallIsNotRefused: a call that the loop breaker would refuse runs, and its event says so.
+func TestAnObservedCallIsNotRefused(t *testing.T) {
+	for _, observe := range []bool{true, false} {
+		var events []correlate.Event
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+			Handlers: map[string]harness.Handler{"fails": harness.Fail(context.DeadlineExceeded)},
+			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
+				Observe: observe, Logger: slog.New(slog.DiscardHandler), Retry: &retry.Options{RefuseAfter: 2},
+				Correlate: &correlate.Options{Observe: func(_ context.Context, e correlate.Event) { events = append(events, e) }},
+			})},
+		})
+		for range 4 {
+			s.Call(t, "fails")
+		}
+		require.Len(t, events, 5, "a server/discover, too")
+		refused := "retry"
+		if observe {
+			refused = ""
+		}
+		require.Equal(t, refused, events[4].Refused)
+	}
+}
+
 // TestObserveAndTheProgramsOwnCode: data that is no JSON would end a session, and a scrubber that panics changes nothing.
 func TestObserveAndTheProgramsOwnCode(t *testing.T) {
 	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
