@@ -136,7 +136,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}
 	ctx = context.WithValue(ctx, recordedIn{a.Log}, c)
 	began := time.Now()
-	t := a.about(c, next)
+	t := about(c, next)
 	rec := Record{
 		Event: eventCall, Method: safeName(method), Target: safeName(call.Target(req)), Owner: a.owner(ctx, req), Reference: c.ID(),
 	}
@@ -195,7 +195,7 @@ type target struct {
 }
 
 // about returns what is called. Only a tool is looked up.
-func (a *auditor) about(c *call.Call, next mcp.MethodHandler) target {
+func about(c *call.Call, next mcp.MethodHandler) target {
 	switch c.Method() {
 	case middleware.MethodCallTool:
 	case call.MethodSubscribe, call.MethodUnsubscribe: // they change what the server sends, and nothing else

@@ -42,7 +42,7 @@ func (r *Result[Out]) Output() (*mcp.CallToolResult, Output[Out], error) {
 	if !out.Success {
 		failure := r.fault()
 		text = failure.Text()
-		r.failer.c.Clean(failure) // the failures are masked, and the rest is the caller's own
+		r.failer.c.MarkMasked(failure) // the failures are masked, and the rest is the caller's own
 		res.IsError, res.Meta = true, mcp.Meta{wire.ErrorKey: failure}
 	}
 	res.Content = []mcp.Content{&mcp.TextContent{Text: text + r.list(&out, len(text))}}

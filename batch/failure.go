@@ -38,7 +38,7 @@ func newFailer(ctx context.Context, items int) *failer {
 	if f.c == nil {
 		f.c = call.Alone(ctx, "batch", true) // the items of the result have the causes
 	}
-	if f.part = f.c.Part(); f.part > 0 {
+	if f.part = f.c.NextPart(); f.part > 0 {
 		f.prefix = "b" + strconv.Itoa(f.part+1) + "."
 	}
 	return f
@@ -64,7 +64,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
 	below.Saw(&f.items[index])
 	known := below.Failure(nil, err)
-	if late != nil && known.Origin() == classify.Classified {
+	if late != nil && known.View().Origin == classify.Classified {
 		err = late.Because(err)
 		known = below.Failure(nil, err)
 	}
@@ -101,7 +101,7 @@ type failed struct {
 
 // publish records the failure of an item and returns what a caller may know of it.
 func publish(below *call.Call, f *failure.Failure, err error) (public *fault.Error, quote bool) {
-	if below.Recorded() || f.Hides() {
+	if below.HasRecorder() || f.Hides() {
 		below.Log(nil, f, 0)
 	}
 	public, quote = below.Public(f)

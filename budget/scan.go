@@ -165,7 +165,7 @@ func (s *scanner) text() bool {
 	}
 }
 
-// number reads a number.
+// number passes a number of JSON and reports whether one stands here.
 func (s *scanner) number() bool {
 	if s.next() == '-' {
 		s.at++
@@ -180,7 +180,7 @@ func (s *scanner) number() bool {
 			return false
 		}
 	}
-	if s.next()|' ' == 'e' {
+	if s.next()|' ' == 'e' { // e or E
 		if s.at++; s.next() == '+' || s.next() == '-' {
 			s.at++
 		}

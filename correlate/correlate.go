@@ -148,7 +148,7 @@ type recorder struct {
 
 func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
 	method := c.Method()
-	if c.Quiet() || !c.Establish(r.settings) || c.Notification() || method == call.MethodListen {
+	if c.Quiet() || !c.Establish(r.settings) || c.Unanswered() {
 		return next(ctx, method, req)
 	}
 	if c.Begin(r.options.Observe != nil || r.options.Stats != nil) { // the time must be read before it is known whether the call fails
@@ -171,7 +171,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		}
 		f := c.Failure(nil, cause)
 		c.Log(nil, f, 0)
-		c.Observe(nil, f)
+		c.NotifyEnd(nil, f)
 		if p != nil {
 			panic(p)
 		}

@@ -75,7 +75,7 @@ type Stats struct {
 	Stuck    atomic.Int64 // handlers that were given up and have not returned, see package deadline
 }
 
-// Stuck counts handlers that were given up.
+// Stuck adds change to the number of handlers that were given up and still run.
 func (r *recorder) Stuck(change int64) { r.stats.Stuck.Add(change) }
 
 // Ended passes the end of a call to Options.Observe.
@@ -91,10 +91,9 @@ func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *fa
 		Method: c.Label(), Outcome: Outcome(c.Outcome(res, f)), Part: part, Duration: took,
 		InFlight: r.stats.InFlight.Load(), Stuck: r.stats.Stuck.Load(),
 	}
-	var refused string
-	e.Attempts, refused = c.Noted()
+	e.Attempts = c.Attempts()
 	if f != nil {
-		e.Refused, e.Kind, e.Party, e.Err = refused, f.Fault().Kind(), f.Party(), f.Err()
+		e.Refused, e.Kind, e.Party, e.Err = c.RefusedBy(), f.Fault().Kind(), f.Party(), f.Err()
 		if !kinds.Known(string(e.Kind)) {
 			e.Kind = call.Other
 		}
@@ -109,7 +108,7 @@ func (r *recorder) Ended(c *call.Call, took time.Duration, res mcp.Result, f *fa
 // counts as that of a tool. After a failure the server may be asked for its tools, by one
 // call at a time and seldom; until then a new name is "_other".
 func (r *recorder) tool(c *call.Call, answered bool) string {
-	name := call.Target(c.Request())
+	name := c.Target()
 	if r.knows(name, answered) {
 		return name
 	}

@@ -107,7 +107,7 @@ func (l *limiter) admit(a *candidate) error {
 	case ok && short.wait <= 0:
 		return nil
 	case ok:
-		why := refusal{rule: short.rule, whose: l.whose(a, short.rule), why: noTokens, wait: short.wait}
+		why := refusal{rule: short.rule, whose: whoseCalls(a, short.rule), why: noTokens, wait: short.wait}
 		l.release(a)
 		return l.refuse(a.ctx, why)
 	}
@@ -135,16 +135,16 @@ func (l *limiter) line(a *candidate, now time.Duration) (*waiter, error) {
 		l.table.sweep(now)
 	}
 	defer l.table.sweep(now)
-	l.find(a)
-	if l.queued == 0 && l.fits(a, now) {
+	l.findBuckets(a)
+	if l.queued == 0 && fits(a, now) {
 		l.grant(a, now)
 		return nil, nil //nolint:nilnil // there is nothing to wait for
 	}
 	return l.enqueue(a, now)
 }
 
-// find finds the buckets of a call.
-func (l *limiter) find(a *candidate) {
+// findBuckets sets a.buckets to one bucket for each limit in the set a.limits.
+func (l *limiter) findBuckets(a *candidate) {
 	a.n = 0
 	for set := a.limits; set != 0; set &= set - 1 {
 		a.buckets[a.n] = l.bucket(a, bits.TrailingZeros8(set))
@@ -177,7 +177,7 @@ func (l *limiter) settle(h *hold) {
 }
 
 // fits reports whether every bucket has room for a call.
-func (l *limiter) fits(a *candidate, now time.Duration) bool {
+func fits(a *candidate, now time.Duration) bool {
 	for _, b := range a.buckets[:a.n] {
 		if b.rule.Calls < 0 || b.crowded(a.cost) || a.missing(b, now, a.cost) > 0 {
 			return false

@@ -35,15 +35,15 @@ const (
 
 // refusal returns the refusal of a call that a bucket holds up.
 func (l *limiter) refusal(a *candidate, b *bucket, why reason, wait time.Duration) refusal {
-	whose := l.whose(a, b.rule)
-	if b.key == 0 && b.rule.Scope != ForAll { // the common one
+	whose := whoseCalls(a, b.rule)
+	if b.key == 0 && b.rule.Scope != ForAll { // the bucket of all calls for whose own bucket there is no room
 		whose = "for all calls together that are not counted apart"
 	}
 	return refusal{rule: b.rule, whose: whose, why: why, wait: wait}
 }
 
-// whose says whose calls a limit counts, and for what.
-func (l *limiter) whose(a *candidate, r *rule) string {
+// whoseCalls says whose calls a limit counts, and for what.
+func whoseCalls(a *candidate, r *rule) string {
 	return [...]string{"for each caller", "for this " + what(a.method), "for each caller, of this " + what(a.method), "for all callers together"}[r.Scope]
 }
 

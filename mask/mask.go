@@ -136,11 +136,11 @@ func New(opts *Options) mcp.Middleware {
 	}
 	if !o.Reveal {
 		settings.Mask, settings.Finished, settings.Own = worded, worded, call.OwnText
-	}
-	if !o.Reveal && o.Scrub != nil {
-		net := scrub.Visibly(o.Scrub)
-		settings.Mask = func(text string) string { return worded(net(text)) }
-		settings.Own = func(text string) string { return call.OwnText(net(text)) }
+		if o.Scrub != nil {
+			net := scrub.Visibly(o.Scrub)
+			settings.Mask = func(text string) string { return worded(net(text)) }
+			settings.Own = func(text string) string { return call.OwnText(net(text)) }
+		}
 	}
 	rules := make([]classify.Rule, len(o.Rules))
 	for i, r := range o.Rules {
@@ -183,7 +183,7 @@ func (m *masker) Call(ctx context.Context, c *call.Call, req mcp.Request, next m
 // failed records a failure of which the caller is not told, if nobody else does. It stands apart, so that a
 // success has little room on its stack.
 func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res mcp.Result, f *failure.Failure) {
-	if f.Hides() && !c.Recorded() {
+	if f.Hides() && !c.HasRecorder() {
 		c.Log(res, f, 0)
 	}
 	if !m.advised.Load() && !c.Quiet() && !c.Observing() && owner.OverStdio(req) && f.Withheld() && !m.advised.Swap(true) {

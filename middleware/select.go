@@ -59,11 +59,7 @@ func (u *unlisted) saw(ctx context.Context, req mcp.Request, res mcp.Result) {
 		return
 	}
 	if len(u.missing) > 0 {
-		var logger *slog.Logger
-		if c := call.FromContext(ctx); c != nil {
-			logger = c.Logger()
-		}
-		call.Warn(ctx, logger, "a middleware is for tools that the server does not list", slog.Any("tools", slices.Sorted(maps.Keys(u.missing))))
+		call.Warn(ctx, nil, "a middleware is for tools that the server does not list", slog.Any("tools", slices.Sorted(maps.Keys(u.missing))))
 	}
 	u.missing = nil
 }

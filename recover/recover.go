@@ -58,6 +58,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
 // PanicError is the error that a panic becomes, see [fault.PanicError].
@@ -117,14 +118,14 @@ func (r *recovery) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		}
 	}()
 	res, err = next(ctx, c.Method(), req)
-	return r.checked(ctx, c, res, err, outermost)
+	return r.checked(c, res, err, outermost)
 }
 
 // checked returns a result or an error that can be sent. It is a function of its own so that the
 // stack frame of Call stays small.
 //
 //go:noinline
-func (r *recovery) checked(ctx context.Context, c *call.Call, res mcp.Result, err error, outermost bool) (mcp.Result, error) {
+func (r *recovery) checked(c *call.Call, res mcp.Result, err error, outermost bool) (mcp.Result, error) {
 	switch {
 	case err != nil:
 	case isNil(res):
@@ -136,14 +137,14 @@ func (r *recovery) checked(ctx context.Context, c *call.Call, res mcp.Result, er
 		}
 	case outermost:
 		var size int
-		if res, size, err = sendable(ctx, res); err != nil {
+		if res, size, err = sendable(c, res); err != nil {
 			c.Mended()
 			err = unsendable(c, err, fault.Generic(fault.KindInternal))
 		} else if r.maxResult > 0 && size > r.maxResult && !c.Observing() && call.TargetKey(c.Method()) != "" { // lists are the server's own
 			res, err = nil, unsendable(c, fmt.Errorf("%w: %d bytes", ErrTooLarge, size), tooLarge(c.Method(), r.maxResult))
 		}
 	}
-	if tool, ok := res.(*mcp.CallToolResult); err != nil || ok && tool != nil && tool.IsError {
+	if err != nil || failure.IsError(res) {
 		c.Establish(r.settings) // now, because a success needs no logger
 	}
 	return res, err
@@ -193,11 +194,9 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 
 // record writes the record of a panic that Go recovered.
 func record(ctx context.Context, p *PanicError) {
-	var logger *slog.Logger
 	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
 	if c := call.FromContext(ctx); c != nil {
-		logger = c.Logger()
 		attrs = append(attrs, slog.String("reference", c.ID()))
 	}
-	call.Notice(ctx, logger, slog.LevelError, "a goroutine panicked", attrs...)
+	call.Notice(ctx, nil, slog.LevelError, "a goroutine panicked", attrs...)
 }

@@ -2,7 +2,6 @@ package recover
 
 import (
 	"cmp"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -66,13 +65,11 @@ func isNil(res mcp.Result) bool {
 // nilResult returns the error that replaces a nil result. It returns nil where no result is right:
 // a notification has none, and the SDK itself answers subscriptions/listen.
 func nilResult(c *call.Call) error {
-	if c.Notification() || c.Method() == call.MethodListen {
+	if c.Unanswered() {
 		return nil
 	}
-	return bug(ErrNilResult)
+	return classify.HideError(ErrNilResult, nil)
 }
-
-func bug(err error) error { return classify.HideError(err, fault.Generic(fault.KindInternal)) }
 
 // unsendable returns the error for a result that cannot be sent, with public for the caller. The
 // handler has finished, and the middlewares inside saw no failure that they could guide: unless the
@@ -105,12 +102,12 @@ func tooLarge(method string, limit int) *fault.Error {
 
 // sendable returns res in a form that can be sent, and how many bytes its texts and data have. It
 // returns an error if res cannot be sent.
-func sendable(ctx context.Context, res mcp.Result) (_ mcp.Result, size int, err error) {
+func sendable(c *call.Call, res mcp.Result) (_ mcp.Result, size int, err error) {
 	var l look
 	var wrong *MarshalError
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
-		res, wrong = l.toolResult(ctx, r)
+		res, wrong = l.toolResult(c, r)
 	case *mcp.ReadResourceResult, *mcp.GetPromptResult, *mcp.CompleteResult,
 		*mcp.ListToolsResult, *mcp.ListPromptsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult:
 		wrong = l.at(reflect.ValueOf(r))
@@ -129,7 +126,7 @@ func sendable(ctx context.Context, res mcp.Result) (_ mcp.Result, size int, err 
 // values of other types.
 type look struct{ size int }
 
-func (l *look) toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Result, *MarshalError) {
+func (l *look) toolResult(of *call.Call, r *mcp.CallToolResult) (mcp.Result, *MarshalError) {
 	for i, c := range r.Content {
 		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Meta == nil && t.Annotations == nil {
 			l.size += len(t.Text) // most content, without reflection
@@ -159,7 +156,7 @@ func (l *look) toolResult(ctx context.Context, r *mcp.CallToolResult) (mcp.Resul
 		return nil, &MarshalError{Where: "structuredContent", Err: err}
 	}
 	l.size += len(raw)
-	if isRaw || r.IsError && call.Cleans(ctx) {
+	if isRaw || r.IsError && of.Cleans() {
 		return r, nil
 	}
 	cp := *r

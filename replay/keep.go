@@ -253,6 +253,7 @@ func (a *attempt) withdraw(ctx context.Context) error {
 // errFaster says that another attempt wrote meanwhile, so that withdraw has to read again.
 var errFaster = errors.New("replay: the record was written meanwhile")
 
+// release ends the lease. Whether it was still held does not matter: a lease that was lost belongs to another attempt.
 func (a *attempt) release(ctx context.Context) error {
 	_, err := a.lease.Release(ctx)
 	return err

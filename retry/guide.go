@@ -35,7 +35,7 @@ type guide struct {
 
 func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	method := c.Method()
-	if c.Quiet() || c.Notification() || method == call.MethodListen {
+	if c.Quiet() || c.Unanswered() {
 		return next(ctx, method, req)
 	}
 	if g.settings != nil {
@@ -91,10 +91,7 @@ func (g *guide) failed(ctx context.Context, c *call.Call, req mcp.Request, next 
 	if what == nil {
 		what = &identity{}
 	}
-	switch {
-	case f.Guided(), c.GivenUp(): // a caller that has gone reads nothing
-		return
-	case f.OwnWords(): // a result of the tool's own, whose cause is unknown
+	if f.Guided() || c.GivenUp() || f.OwnWords() { // a caller that has gone reads nothing, and the cause of a tool's own words is unknown
 		return
 	}
 	if !what.identified {
@@ -269,7 +266,7 @@ func (g *guide) safety(ctx context.Context, c *call.Call, next mcp.MethodHandler
 	switch {
 	case g.Repeatable == nil || c.Method() != call.MethodCallTool:
 		return c.SafetyIn(ctx, next)
-	case safe.Ask(g.Repeatable, call.Target(c.Request())):
+	case safe.Ask(g.Repeatable, c.Target()):
 		return failure.Idempotent
 	default: // the program says that it must not be repeated
 		return failure.Writes

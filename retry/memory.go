@@ -214,7 +214,7 @@ func (k *tally) failed(what *identity, f failing) (h history) {
 	return h
 }
 
-// forget drops what is known of a call that succeeded, and the failures are those of its tool. It
+// forget drops what is known of a call that succeeded, and of the failures of its tool in a row. It
 // reports whether there was something.
 func (k *tally) forget(what *identity) bool {
 	before := len(k.Counts)

@@ -111,27 +111,26 @@ func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, f *failure.Fail
 		safety := c.Safety(next)
 		return safety > failure.Writes && harmless(safety)
 	default:
-		return safe.Ask(s.Repeatable, call.Target(c.Request())) && harmless(failure.Idempotent)
+		return safe.Ask(s.Repeatable, c.Target()) && harmless(failure.Idempotent)
 	}
 }
 
 // saidNone reports whether the handler's fault or a rule says that the call had no
 // effect. Any other error does not know what the handler had done before.
-func (s *server) saidNone(f *failure.Failure) (said bool) {
+func (s *server) saidNone(f *failure.Failure) bool {
 	// The guidance of a New inside of this middleware does not count: it judges by the
 	// error alone.
 	if r, ok := f.Fault().Retry(); ok && r.Effect == fault.EffectNone && !f.Guided() {
 		return true
 	}
-	safe.Call(func() { // a rule that panics says nothing
-		for _, rule := range s.Rules {
-			if hint, ok := rule(f.Err()); ok {
-				said = hint.Effect == fault.EffectNone
-				return
-			}
+	for _, rule := range s.Rules {
+		var hint fault.Hint
+		var matches bool
+		if safe.Call(func() { hint, matches = rule(f.Err()) }, nil); matches { // one that panics says nothing
+			return hint.Effect == fault.EffectNone
 		}
-	}, nil)
-	return said
+	}
+	return false
 }
 
 // logLost records an attempt whose failure the caller will not see.
@@ -145,7 +144,7 @@ func logLost(ctx context.Context, c *call.Call, f *failure.Failure, n int, wait 
 		slog.Float64("wait_ms", float64(wait.Microseconds())/1000), slog.String("reference", c.ID()),
 	}
 	if key := call.TargetKey(c.Method()); key != "" {
-		attrs = append(attrs, slog.String(key, words.Cut(call.Target(c.Request()), maxLogged)))
+		attrs = append(attrs, slog.String(key, words.Cut(c.Target(), maxLogged)))
 	}
 	err := f.Err()
 	if err != nil {

@@ -91,7 +91,7 @@ func Server(opts *ServerOptions) mcp.Middleware {
 	if len(o.Rules) > 0 {
 		s.settings = &call.Settings{Hints: o.Rules}
 	}
-	return call.Wrap(s.call)
+	return call.Wrap(s.handle)
 }
 
 type server struct {
@@ -101,7 +101,8 @@ type server struct {
 	settings *call.Settings // nil without rules
 }
 
-func (s *server) call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+// handle passes a call to serve with the type of its request. Other methods are never tried again.
+func (s *server) handle(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	if s.settings != nil {
 		c.Establish(s.settings)
 	}

@@ -134,7 +134,7 @@ const sessionHeader = "Mcp-Session-Id"
 func (t *turnstile) caller(a *answer) string {
 	user := ""
 	if a.exchange != nil {
-		user, _ = a.exchange.Opened()
+		user, _ = a.exchange.Opener()
 	}
 	if user == "" {
 		user, _ = t.users.Get(a.request.Header.Get(sessionHeader)) // the SDK refuses who sends another's
@@ -170,7 +170,7 @@ func address(remote string) string {
 // admit counts a stream that is to be opened with this answer, or refuses it.
 func (a *answer) admit() {
 	if a.exchange != nil && a.Header().Get(sessionHeader) != "" {
-		if user, _ := a.exchange.Opened(); user != "" {
+		if user, _ := a.exchange.Opener(); user != "" {
 			a.turnstile.users.Put(a.Header().Get(sessionHeader), user)
 		}
 	}
@@ -192,6 +192,6 @@ func (a *answer) listens() bool {
 	if a.exchange == nil {
 		return a.request.Method == http.MethodGet
 	}
-	_, listens := a.exchange.Opened()
+	_, listens := a.exchange.Opener()
 	return listens || a.request.Header.Get("Mcp-Method") == "subscriptions/listen" // the SDK compares it with the body
 }

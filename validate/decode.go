@@ -24,19 +24,19 @@ func (v *validator) undecodable(f *failure.Failure, args []byte, schema func() *
 	return guarded(func() *fault.Error {
 		c := v.checks(args, schema())
 		at, known := c.resolve(steps(e))
-		if !known || !holds(e, explain.ValueAt(c.args, at)) {
+		if !known || !isAbout(e, explain.ValueAt(c.args, at)) {
 			return nil
 		}
 		return faultOf(&explain.Report{Violations: []fault.Violation{c.violation(at, "type", typeWords(e.Type))}}, "")
 	})
 }
 
-// holds reports whether a decoding error of the SDK is about a value. The error has what begins with
-// the value in the text of the arguments, mostly in quotes and cut.
-func holds(e *json.UnmarshalTypeError, value any) bool {
+// isAbout reports whether the SDK's decoding error e is about value. e.Value is a piece of the text of
+// the arguments that begins with the value. Mostly it is quoted, and "..." stands where it was cut.
+func isAbout(e *json.UnmarshalTypeError, value any) bool {
 	text, err := strconv.Unquote(e.Value)
 	if number, ok := value.(json.Number); ok && (err != nil || e.Type != reflect.TypeFor[time.Time]()) {
-		return holdsNumber(e, number)
+		return isAboutNumber(e, number)
 	}
 	if err != nil || value == nil || e.Type != reflect.TypeFor[time.Time]() {
 		return false
@@ -60,9 +60,9 @@ func holds(e *json.UnmarshalTypeError, value any) bool {
 	return strings.HasPrefix(string(escaped), cut) || strings.HasPrefix(plain.String(), cut)
 }
 
-// holdsNumber reports whether a decoding error is about a number that does not fit into its type. The
-// SDK reads it as a float64 and writes that again before it decodes it.
-func holdsNumber(e *json.UnmarshalTypeError, number json.Number) bool {
+// isAboutNumber reports whether e says that this number does not fit into its Go type. The SDK reads a
+// number as a float64 and writes it anew, so the values are compared and not the texts.
+func isAboutNumber(e *json.UnmarshalTypeError, number json.Number) bool {
 	text, refused := strings.CutPrefix(e.Value, "number ")
 	if refused {
 		refused = strings.HasSuffix(text, " overflows")

@@ -15,20 +15,8 @@ const maxAnswer = 3584
 
 // An answer is what is said of wrong arguments: to everybody, and to the caller alone.
 type answer struct {
-	*fault.Error
+	public  *fault.Error
 	private *classify.Correction
-}
-
-// answerOf makes an answer of a report, with the corrected arguments for a tool with a name.
-func answerOf(report *explain.Report, tool string) answer {
-	a := answer{Error: faultOf(report, tool)}
-	if report != nil && report.Secret && tool != "" {
-		with := &classify.Correction{Tool: tool, Arguments: report.Corrected}
-		if fits(a.Error, len(with.Tool)+2*len(with.Arguments)) {
-			a.private = with
-		}
-	}
-	return a
 }
 
 // faultOf makes one fault of a report: as many of its violations as fit, and the corrected

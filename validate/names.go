@@ -26,7 +26,7 @@ func (v *validator) suggest(ctx context.Context, c *call.Call, f *failure.Failur
 	if what == "" {
 		return
 	}
-	name := call.Target(c.Request())
+	name := c.Target()
 	matches := near.Matches(name, guarded(func() [][]string {
 		if v.Names != nil {
 			return [][]string{v.Names(ctx, c.Method())}
@@ -61,7 +61,7 @@ func unknown(c *call.Call, wire *jsonrpc.Error) string {
 	what := map[string]string{
 		middleware.MethodCallTool: "tool", middleware.MethodGetPrompt: "prompt", middleware.MethodReadResource: "resource",
 	}[c.Method()]
-	says := fmt.Sprintf("unknown %s %q", what, call.Target(c.Request()))
+	says := fmt.Sprintf("unknown %s %q", what, c.Target())
 	code := wire.Code
 	if what == "resource" {
 		says = "Resource not found"

@@ -111,7 +111,7 @@ func (c *schemas) keep(key any, s entry) {
 // callOf returns the Call to ask for the definition of what a request names, which is
 // not what the caller named where a middleware outside has put another name.
 func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
-	if call.Target(req) == call.Target(c.Request()) {
+	if call.Target(req) == c.Target() {
 		return c
 	}
 	return c.Below(ctx, "lookup", req)

@@ -57,14 +57,14 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 			name := toolName(c, req)
 			e := faultOf(report, name)
 			err := &refused{e, known, call.ArgumentsOf(req), name, report.Secret}
-			v.explain(c, c.Failure(nil, err), answer{Error: e})
+			v.explain(c, c.Failure(nil, err), answer{public: e})
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
 			if e := v.handlerFault(f, call.ArgumentsOf(checked), known); e != nil {
 				err = &explainedError{err}
-				v.explain(c, c.Failure(res, err), answer{Error: e})
+				v.explain(c, c.Failure(res, err), answer{public: e})
 			}
 		}
 		return res, err

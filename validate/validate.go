@@ -202,9 +202,9 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 // admit returns the request that the handler gets, or the error of one that is refused.
 func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
 	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
-	if refusal.Error != nil {
-		v.explain(c, c.Failure(nil, refusal.Error), refusal)
-		err = refusal.Error
+	if refusal.public != nil {
+		v.explain(c, c.Failure(nil, refusal.public), refusal)
+		err = refusal.public
 	}
 	if c.Observing() {
 		if err != nil {
@@ -224,9 +224,9 @@ func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.R
 	case c.Method() == middleware.MethodCallTool:
 		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
-		e.Error = v.promptFault(ctx, c, checked, next)
+		e.public = v.promptFault(ctx, c, checked, next)
 	}
-	if e.Error != nil {
+	if e.public != nil {
 		v.explain(c, f, e)
 	}
 }
@@ -239,12 +239,12 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 		return req, nil, answer{}, nil
 	}
 	if e := v.credentials(ctx, c, req, next); e != nil {
-		return req, nil, answer{Error: e}, nil
+		return req, nil, answer{public: e}, nil
 	}
 	if !tool {
 		if v.StrictPrompts {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
-				return req, nil, answer{Error: e}, nil
+				return req, nil, answer{public: e}, nil
 			}
 		}
 		return req, nil, answer{}, nil
@@ -265,7 +265,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 	case ctx.Err() != nil:
 		return req, nil, answer{}, ctx.Err() // the caller has given up: nothing need run unchecked
 	case report != nil:
-		return req, nil, v.answered(c, report, toolName(c, req), sent), nil
+		return req, nil, answered(c, report, toolName(c, req), sent), nil
 	}
 	return checked, unchecked, answer{}, nil
 }
@@ -280,11 +280,11 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		}
 		return s
 	}
-	explained := func(schema func() *explain.Schema, args []byte) *explain.Report {
-		return guarded(func() *explain.Report { return schema().Explain(args, v.HideReceived) })
+	explained := func(of func() *explain.Schema, args []byte) *explain.Report {
+		return guarded(func() *explain.Report { return of().Explain(args, v.HideReceived) })
 	}
 	name := toolName(c, req)
-	byTool, again := safe.As[*refused](f.Err())
+	earlier, again := safe.As[*refused](f.Err())
 	switch {
 	case f.Refused():
 		// A schema of a moment ago that refuses the arguments, too, has the same to say, but within a second of a
@@ -298,17 +298,18 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		if report == nil {
 			report = explained(schema, args)
 		}
-		return v.answered(c, report, name, args)
-	case again && !v.HideReceived && !byTool.secret && name == byTool.tool && bytes.Equal(args, byTool.args):
-		return answer{Error: byTool.fault} // which says the same
+		return answered(c, report, name, args)
+	case again && !v.HideReceived && !earlier.secret && name == earlier.tool && bytes.Equal(args, earlier.args):
+		return answer{public: earlier.fault} // which says the same
 	case again: // Tool has no options
-		return v.answered(c, explained(byTool.schema, args), name, args)
+		return answered(c, explained(earlier.schema, args), name, args)
 	}
-	if e := v.undecodable(f, args, schema); e != nil {
-		return answer{Error: e}
+	e := v.undecodable(f, args, schema)
+	if e == nil {
+		e = v.handlerFault(f, args, schema)
 	}
-	if e := v.handlerFault(f, args, schema); e != nil || f.Panic() != nil {
-		return answer{Error: e}
+	if e != nil || f.Panic() != nil {
+		return answer{public: e}
 	}
 	var report *explain.Report
 	if v.AfterFailure {
@@ -319,17 +320,22 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	if report == nil {
 		return answer{}
 	}
-	e := v.answered(c, report, name, args)
-	e.Error = beside(f, e.Error, report)
-	return e
+	a := answered(c, report, name, args)
+	a.public = beside(f, a.public, report)
+	return a
 }
 
-// answered makes an answer of a report about what a middleware got as the arguments. A secret in the
-// corrected call is told to its sender: nobody else can have put it there.
-func (v *validator) answered(c *call.Call, report *explain.Report, tool string, args []byte) answer {
-	a := answerOf(report, tool)
-	if a.private != nil && !(bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c)) {
-		a.private = nil
+// answered makes an answer of a report about what a middleware got as the arguments, with the corrected
+// arguments for a tool with a name. A secret in them goes to its sender alone: nobody else can have put
+// it there.
+func answered(c *call.Call, report *explain.Report, tool string, args []byte) answer {
+	a := answer{public: faultOf(report, tool)}
+	if report == nil || !report.Secret || tool == "" {
+		return a
+	}
+	with := &classify.Correction{Tool: tool, Arguments: report.Corrected}
+	if fits(a.public, len(with.Tool)+2*len(with.Arguments)) && bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c) {
+		a.private = with
 	}
 	return a
 }
@@ -373,13 +379,13 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 
 // explain puts the fault in the place of what was known of a failure.
 func (v *validator) explain(c *call.Call, f *failure.Failure, e answer) {
-	c.Explain(f, classify.Finding{Fault: e.Error, Private: e.private, Protocol: v.ProtocolError})
+	c.Explain(f, classify.Finding{Fault: e.public, Private: e.private, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put
 // another one in the place of what the caller named: its correction is not the caller's.
 func toolName(c *call.Call, req mcp.Request) string {
-	if name := call.Target(req); name == call.Target(c.Request()) {
+	if name := call.Target(req); name == c.Target() {
 		return name
 	}
 	return ""

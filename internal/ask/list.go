@@ -39,7 +39,7 @@ type Place struct {
 
 	looked atomic.Int64        // see MayLook
 	pages  table.Names[string] // tool name to the cursor of the page that lists it, see [Server.ToolNow]
-	tools  table.Brief[seat, *Page]
+	tools  table.Brief[pageKey, *Page]
 }
 
 // A Server is the server of a call, as its caller may see it.
@@ -122,7 +122,7 @@ func (s Server) look(next mcp.MethodHandler) (*mcp.Tool, error) {
 // find asks for the tool of the call, from one page of the list on.
 func (s Server) find(next mcp.MethodHandler, cursor string, work int) (found *mcp.Tool, err error) {
 	name := s.Target()
-	err = s.ask(next, cursor, work, func(p *Page, cursor string) bool {
+	err = s.listTools(next, cursor, work, func(p *Page, cursor string) bool {
 		if found = p.Tool(name); found != nil {
 			s.stands(name, cursor)
 		}
@@ -134,10 +134,10 @@ func (s Server) find(next mcp.MethodHandler, cursor string, work int) (found *mc
 	return found, err
 }
 
-// ask requests the pages of the list of tools from a cursor on, and remembers each page before it
-// yields it.
-func (s Server) ask(next mcp.MethodHandler, cursor string, work int, yield func(p *Page, cursor string) bool) error {
-	key, sure := s.seat(next)
+// listTools requests the pages of the list of tools from a cursor on, within the budget work, and
+// remembers each page before it yields it.
+func (s Server) listTools(next mcp.MethodHandler, cursor string, work int, yield func(p *Page, cursor string) bool) error {
+	key, sure := s.firstPageKey(next)
 	asked := time.Since(epoch)
 	return tools.pages(s, next, cursor, work, func(listed []*mcp.Tool, cursor, following string) bool {
 		p := &Page{listed: listed, following: following}
@@ -161,9 +161,9 @@ func (s Server) Pages(enough func(all []*Page) bool) (all []*Page, err error) {
 	if done {
 		return all, nil
 	}
-	if err = s.ask(nil, rest, maxWork, add); err != nil && rest != "" { // a cursor may not last
+	if err = s.listTools(nil, rest, maxWork, add); err != nil && rest != "" { // a cursor may not last
 		all = nil
-		err = s.ask(nil, "", maxWork, add)
+		err = s.listTools(nil, "", maxWork, add)
 	}
 	return all, err
 }

@@ -31,26 +31,26 @@ import (
 // HTTP the context of a session's calls is that of its first request. A server over HTTP without
 // sessions makes one for each request, and then nothing is remembered longer than that.
 
-// seat is the key of a remembered page.
-type seat struct {
+// A pageKey is the key of a remembered page.
+type pageKey struct {
 	session weak.Pointer[mcp.ServerSession]
 	place   unsafe.Pointer    // the handler that was asked, because filters may stand between two handlers
 	caller  [sha256.Size]byte // zero for a caller whom the session alone identifies
 	cursor  string
 }
 
-// seat returns the key of the first page of the list, and false if another caller with the same key
-// could see another list.
-func (s Server) seat(next mcp.MethodHandler) (seat, bool) {
+// firstPageKey returns the key of the first page of the list. It is false if nothing may be remembered: there is no
+// session, or another caller with the same key could see another list.
+func (s Server) firstPageKey(next mcp.MethodHandler) (pageKey, bool) {
 	session := s.session()
 	if s.Place() == nil || session == nil {
-		return seat{}, false
+		return pageKey{}, false
 	}
 	if next == nil {
 		next = s.Place().Self
 	}
 	caller, sure := callerOf(s.Request())
-	return seat{session: weak.Make(session), place: placeOf(next), caller: caller}, sure
+	return pageKey{session: weak.Make(session), place: placeOf(next), caller: caller}, sure
 }
 
 // A Page is one page of a list of tools. It does not change once it is remembered.
@@ -120,8 +120,8 @@ func (p *Page) Tool(name string) *mcp.Tool {
 
 // remember stores a page that was requested at the time asked, and returns it sorted. A page that
 // is the same for two callers is stored once.
-func (o *Place) remember(key seat, p *Page, asked time.Duration) *Page {
-	anybody := seat{cursor: key.cursor} // without a session: the page that any caller saw last
+func (o *Place) remember(key pageKey, p *Page, asked time.Duration) *Page {
+	anybody := pageKey{cursor: key.cursor} // without a session: the page that any caller saw last
 	if other, ok := o.tools.Get(anybody, asked); ok && other.equal(p) {
 		p = other
 	} else {
@@ -141,7 +141,7 @@ const maxPages = 100
 // on. enough reports whether these were the last page or all that yield wanted; else rest is the
 // cursor of the first page that is not remembered.
 func (s Server) rememberedPages(next mcp.MethodHandler, cursor string, yield func(p *Page, cursor string) bool) (rest string, enough bool) {
-	key, sure := s.seat(next)
+	key, sure := s.firstPageKey(next)
 	if key.cursor = cursor; !sure {
 		return cursor, false
 	}

@@ -75,7 +75,7 @@ type cold struct {
 	attempts int    // see Attempted
 	refused  string // see Refused
 
-	clean *fault.Error // see Clean
+	clean *fault.Error // see MarkMasked
 	past  mcp.Result   // see Behind
 
 	wouldSend string // see WouldRefuse
@@ -93,9 +93,9 @@ func (c *Call) lock() *cold {
 
 // What is to be done at the end of a Call.
 const (
-	recordAtEnd  = 1 << iota // see LogAtEnd
-	observeAtEnd             // see Begin
-	referAtEnd               // see ReferAtEnd
+	recordAtEnd = 1 << iota // see LogAtEnd
+	notifyAtEnd             // see Begin
+	referAtEnd              // see ReferAtEnd
 
 	mended      // see Mended
 	wouldRefuse // see WouldRefuse
@@ -132,13 +132,8 @@ func Wrap(run Func) Middleware {
 	if run == nil {
 		panic("call.Wrap: run is nil; give the function that is run once a call")
 	}
-	return wrap(nil, run)
+	return WrapLayer(run, nil)
 }
-
-// WrapLayer is [Wrap] for a value with a method. It saves the frame of a method value in each
-// call, which matters where several middlewares stand around a fast handler. guard is nil unless
-// the layer is a recovery; then it names the recovery in [Call.Guard].
-func WrapLayer(layer Layer, guard *Settings) Middleware { return wrap(guard, layer) }
 
 // A Layer is what a middleware does with a call, see [Wrap].
 type Layer interface {
@@ -153,7 +148,10 @@ func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handle
 	return f(ctx, call, req, next)
 }
 
-func wrap(guard *Settings, layer Layer) Middleware {
+// WrapLayer is [Wrap] for a value with a method. It saves the frame of a method value in each
+// call, which matters where several middlewares stand around a fast handler. guard is nil unless
+// the layer is a recovery; then it names the recovery in [Call.Guard].
+func WrapLayer(layer Layer, guard *Settings) Middleware {
 	return func(next Handler) Handler {
 		o := &opener{layer: layer, next: next, guard: guard}
 		// A closure, because a method value would be one more frame for each layer.
@@ -228,6 +226,10 @@ func (c *Call) Quiet() bool { return c.quiet }
 func (c *Call) Notification() bool {
 	return strings.HasPrefix(c.method, "notifications/") && !isCustom(c.req)
 }
+
+// Unanswered reports whether middlewares see no answer of the call: it is a notification, or
+// subscriptions/listen, which the SDK itself answers.
+func (c *Call) Unanswered() bool { return c.method == MethodListen || c.Notification() }
 
 var sdkPath = reflect.TypeFor[mcp.Tool]().PkgPath()
 

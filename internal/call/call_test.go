@@ -176,7 +176,7 @@ func TestCallsBelow(t *testing.T) {
 		require.Same(t, below, call.FromContext(below))
 		require.Same(t, item, below.Request())
 		require.Equal(t, c.Method(), below.Method())
-		require.True(t, below.Recorded(), "what holds for the call holds for its parts")
+		require.True(t, below.HasRecorder(), "what holds for the call holds for its parts")
 		require.Equal(t, "id-1.3", below.ID())
 		require.Equal(t, "id-1.3", below.ID())
 		require.Equal(t, "id-1.3.x", below.Below(below, "x", item).ID())

@@ -18,7 +18,7 @@ import (
 )
 
 // A cleaner hides what stands in a result. It copies what it changes, because a handler may
-// share its results. A nil one changes nothing.
+// share its results. Only content may be called on a nil one; it changes nothing then.
 type cleaner struct {
 	text func(string) string
 	meta func(mcp.Meta) (_ mcp.Meta, changed bool)
@@ -146,7 +146,7 @@ func (c *cleaner) unknown(block mcp.Content) (_ mcp.Content, changed bool) {
 	if err != nil || !json.Valid(raw) { // left to what looks for that
 		return block, false
 	}
-	clean := scrub.EachText(raw, c.text)
+	clean := scrub.CleanJSON(raw, c.text)
 	if bytes.Equal(clean, raw) {
 		return block, false
 	}

@@ -12,9 +12,9 @@ import (
 // and a notification is never awaited.
 func (o *opener) follow(call *Call) (mcp.Result, error) {
 	if call.method == MethodListen || call.method == MethodInitialize {
-		call.exchange.Open(User(call.req), call.method == MethodListen)
+		call.exchange.SetOpener(User(call.req), call.method == MethodListen)
 	}
-	if call.method != MethodListen && !call.Notification() {
+	if !call.Unanswered() {
 		followed, stop := call.exchange.Follow(call.Context)
 		defer stop()
 		call.Context = followed

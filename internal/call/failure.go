@@ -102,8 +102,7 @@ func (c *Call) circumstances() failure.Circumstances {
 	} else {
 		of.Rules = s.Rules
 	}
-	_, by := c.Noted()
-	of.Refused = by != ""
+	of.Refused = c.RefusedBy() != ""
 	return of
 }
 
@@ -149,7 +148,7 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 	// A call that the caller gave up is cancelled, whatever fault describes its end.
 	case c.GivenUp():
 		return outcomeCancelled
-	case f.Wire() != nil && f.Origin() != classify.Explained: // whose data is ours
+	case f.Wire() != nil && f.View().Origin != classify.Explained: // whose data is ours
 		if _, ours := classify.FromJSON(f.Wire().Data); !ours {
 			return outcomeProtocolError
 		}

@@ -41,27 +41,27 @@ func (c *Call) Public(f *failure.Failure) (public *fault.Error, quote bool) {
 	return c.public(f)
 }
 
-// Part returns how often it was called before for this Call: 0, then 1 and so on. A function
+// NextPart returns how often it was called before for this Call: 0, then 1 and so on. A function
 // that divides the work of a call calls it once, so that two of them in one call can give
 // different names to their parts.
-func (c *Call) Part() int {
+func (c *Call) NextPart() int {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	cold.parts++
 	return cold.parts - 1
 }
 
-// Clean marks the result of a failed tool call, which has f under [wire.ErrorKey], as masked
+// MarkMasked marks the result of a failed tool call, which has f under [wire.ErrorKey], as masked
 // part by part by the middleware that composed it, such as a batch. The rest of it is the
 // caller's own, such as what to send again, and is sent unchanged.
-func (c *Call) Clean(f *fault.Error) {
+func (c *Call) MarkMasked(f *fault.Error) {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	cold.clean = f
 }
 
-// isClean reports whether Clean has marked a result.
-func (c *Call) isClean(res *mcp.CallToolResult) bool {
+// isMasked reports whether MarkMasked has marked a result.
+func (c *Call) isMasked(res *mcp.CallToolResult) bool {
 	f, _ := res.Meta[wire.ErrorKey].(*fault.Error)
 	cold := c.lock()
 	defer c.mu.Unlock()

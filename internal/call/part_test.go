@@ -22,7 +22,7 @@ func TestPart(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 10 {
 				wg.Go(func() {
-					n := c.Part()
+					n := c.NextPart()
 					mu.Lock()
 					defer mu.Unlock()
 					seen = append(seen, n)

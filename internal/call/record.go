@@ -65,7 +65,7 @@ var epoch = time.Now()
 // call is never watched; [Call.Log] calls Ended for a part that fails.
 func (c *Call) Begin(watch bool) (watched bool) {
 	c.began.Store(int64(time.Since(epoch)))
-	return watch && !c.part && c.atEnd.Or(observeAtEnd)&observeAtEnd == 0
+	return watch && !c.part && c.atEnd.Or(notifyAtEnd)&notifyAtEnd == 0
 }
 
 // Duration returns how long ago Begin was called, zero if it was not.
@@ -120,7 +120,7 @@ func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	if took > 0 {
 		attrs = append(attrs, slog.Float64("duration_ms", float64(took.Microseconds())/1000))
 	}
-	if attempts, _ := c.Noted(); attempts > 1 {
+	if attempts := c.Attempts(); attempts > 1 {
 		attrs = append(attrs, slog.Int("attempts", attempts))
 	}
 	attrs = append(attrs, slog.String("reference", c.ID()))
@@ -129,7 +129,7 @@ func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	}
 	attrs = identity(attrs, c.req)
 	if f != nil {
-		attrs = logAttrs(f, attrs)
+		attrs = failureAttrs(attrs, f)
 	}
 	message := "mcp call"
 	if c.part {
@@ -200,7 +200,9 @@ func errorText(f *failure.Failure) string {
 	return safe.Error(f.Err())
 }
 
-func logAttrs(f *failure.Failure, attrs []slog.Attr) []slog.Attr {
+// failureAttrs adds what a record has only for a failure: the party, the effect, the error with its types, and the
+// stack of a panic. The fault is added where the error's text does not show what the caller read.
+func failureAttrs(attrs []slog.Attr, f *failure.Failure) []slog.Attr {
 	public, v := f.Fault(), f.View()
 	if party := f.Party(); party != "" {
 		attrs = append(attrs, slog.String("party", string(party)))
@@ -288,9 +290,9 @@ const MaxName = 256
 // invisible: not every handler quotes as slog's own do.
 func OneLine(name string) string { return words.JSON(words.Clip(name, MaxName)) }
 
-// Observe calls [Recorder.Ended] for a watched Call. It does nothing the second time.
-func (c *Call) Observe(res mcp.Result, f *failure.Failure) {
-	if c.atEnd.And(^uint32(observeAtEnd))&observeAtEnd != 0 {
+// NotifyEnd calls [Recorder.Ended] for a watched Call. It does nothing the second time.
+func (c *Call) NotifyEnd(res mcp.Result, f *failure.Failure) {
+	if c.atEnd.And(^uint32(notifyAtEnd))&notifyAtEnd != 0 {
 		c.settings().Recorder.Ended(c, c.Duration(), res, f)
 	}
 }
@@ -309,15 +311,24 @@ func (c *Call) Attempted(n int) {
 	cold.attempts = n
 }
 
-// Noted returns how often the handler ran, at least 1, and the package that refused the Call, or
-// "".
-func (c *Call) Noted() (attempts int, refused string) {
+// Attempts returns how often the handler ran, at least 1.
+func (c *Call) Attempts() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cold == nil {
-		return 1, ""
+		return 1
 	}
-	return max(1, c.cold.attempts), c.cold.refused
+	return max(1, c.cold.attempts)
+}
+
+// RefusedBy returns the package that refused the Call, "" for none.
+func (c *Call) RefusedBy() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cold == nil {
+		return ""
+	}
+	return c.cold.refused
 }
 
 // Stuck reports to the [Recorder] that the handler of the Call was given up, with 1, or has

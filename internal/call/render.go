@@ -2,7 +2,6 @@ package call
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -37,7 +36,7 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 		}
 		if atEnd := c.atEnd.Load(); atEnd != 0 {
 			c.logEnd(res, nil)
-			c.Observe(res, nil)
+			c.NotifyEnd(res, nil)
 			switch {
 			case atEnd&wouldRefuse != 0:
 				c.recordObserved(sentText(res, nil), "")
@@ -58,7 +57,7 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		if p := recover(); p != nil {
 			out, outErr = c.giveUp(p)
 		}
-		c.Observe(res, f)
+		c.NotifyEnd(res, f)
 	}()
 	f = c.Failure(res, err)
 	c.logEnd(res, f)
@@ -160,7 +159,7 @@ func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallT
 	if s.Mask != nil {
 		res = reported(have, s.Own, s.Mask)
 	}
-	if f.Recorded() || c.Recorded() {
+	if c.referable(f) {
 		res, _ = edited(res, func(r *mcp.CallToolResult) bool {
 			r.Meta = withMeta(r.Meta, wire.ReferenceKey, c.ID())
 			return true
@@ -190,10 +189,7 @@ func (c *Call) ours(tool *mcp.CallToolResult) *mcp.CallToolResult {
 
 // Cleans reports whether the renderer masks the structured content of a failed tool call. The
 // content must keep its Go types until then: JSON does not show that a value was an error or bytes.
-func Cleans(ctx context.Context) bool {
-	c := FromContext(ctx)
-	return c != nil && c.settings().Mask != nil
-}
+func (c *Call) Cleans() bool { return c.settings().Mask != nil }
 
 // giveUp answers when untrusted code panicked while the answer was rendered.
 func (c *Call) giveUp(p any) (mcp.Result, error) {
@@ -228,7 +224,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 	res.Meta = c.withToolFailure(withMeta(res.Meta, wire.ErrorKey, e), e)
 	render := c.settings().Render
 	if f.View().Own {
-		if !c.isClean(have) {
+		if !c.isMasked(have) {
 			res.Content = masking(mask).content(res.Content)
 			res.StructuredContent = masked(res.StructuredContent, mask)
 		}
@@ -250,7 +246,6 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 		}
 	}
 	res.Content = textOf(text)
-	res.IsError = true
 	if res.GetError() == nil {
 		res.SetError(f.Err()) // does not replace the content
 	}
@@ -359,10 +354,16 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 	if v.Own && e.Reference() != "" {
 		return e, false // rendered by another server, or before a middleware lost the context
 	}
-	if !f.Recorded() && (!c.Recorded() || c.method == MethodListen) { // subscriptions/listen is not recorded
+	if !c.referable(f) {
 		return e, false
 	}
 	return faults.WithReference(e, c.ID()), v.Refers
+}
+
+// referable reports whether the failure is recorded, or will be, under the ID of the call. subscriptions/listen
+// is not recorded.
+func (c *Call) referable(f *failure.Failure) bool {
+	return f.Recorded() || c.HasRecorder() && c.method != MethodListen
 }
 
 // quoted adds the words of a service to a fault, if Quote allows it: as a quotation in one line.

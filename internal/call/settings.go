@@ -180,8 +180,8 @@ func (c *Call) settings() *setup {
 // Reveals reports whether callers see everything as it is.
 func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().Reveal }
 
-// Recorded reports whether a middleware records this Call.
-func (c *Call) Recorded() bool { return c.settings().Recorder != nil }
+// HasRecorder reports whether a middleware records this Call.
+func (c *Call) HasRecorder() bool { return c.settings().Recorder != nil }
 
 // Logger returns the logger that receives the record of this Call, or its masked failures. It is
 // [slog.Default] if no middleware has set one.

@@ -24,7 +24,8 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	if faults.Steps(e) == 0 {
 		return e
 	}
-	steps := e.Data().RecoverySteps
+	d := e.Data()
+	steps := d.RecoverySteps // changed in place
 	tools := map[string]*mcp.Tool{}
 	for i := range steps {
 		eachCall(&steps[i], func(s suggested) { tools[*s.tool] = nil })
@@ -60,8 +61,6 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	if !changed {
 		return e
 	}
-	d := e.Data()
-	d.RecoverySteps = steps
 	return fault.FromData(d).Because(e.Unwrap())
 }
 

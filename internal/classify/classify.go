@@ -41,6 +41,10 @@ type (
 // concurrently; one that panics counts as one that returned nil.
 type Rule func(err error) *fault.Error
 
+// A Request knows what the caller sent. Sent returns a function for one error, which reports
+// whether a text, such as a path, stands in the request.
+type Request interface{ Sent() func(text string) bool }
+
 // Origin says where the public part of a failure comes from.
 type Origin uint8
 
@@ -66,10 +70,9 @@ type Options struct {
 	// Rules come before the tables.
 	Rules []Rule
 
-	// Request knows what the caller sent. Its Sent returns a function for one error, which reports
-	// whether a text, such as a path, stands in the request. Such a text is the caller's. Nil means
-	// that the request is unknown: then every text counts as the server's own.
-	Request interface{ Sent() func(text string) bool }
+	// Request says which texts are the caller's. Nil means that the request is unknown: then every
+	// text counts as the server's own.
+	Request Request
 
 	// OwnCredentials means that services check the caller's own credentials, as with a local server:
 	// a refusal then has the kind permission_denied, or unauthenticated.
@@ -149,11 +152,8 @@ func (f *Finding) Shown(public *fault.Error) Finding {
 // HideError returns an error of which a caller reads only the given fault; the log has err. It is
 // for failures that the server itself caused.
 //
-// A nil error stays nil, and a nil fault is the generic internal one.
+// A nil fault is the generic internal one.
 func HideError(err error, public *fault.Error) error {
-	if err == nil {
-		return nil
-	}
 	if public == nil {
 		public = fault.Generic(fault.KindInternal)
 	}

@@ -150,16 +150,16 @@ func (x *Exchange) End() {
 	}
 }
 
-// Open notes who has begun a session or a subscription with the POST: the user of its token, "" if that is
-// unknown.
-func (x *Exchange) Open(user string, listens bool) {
+// SetOpener notes what the POST begins, a session or (if listens) a subscription, and for which user. An
+// unknown user is "".
+func (x *Exchange) SetOpener(user string, listens bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.user, x.listens = user, listens
 }
 
-// Opened returns what Open noted.
-func (x *Exchange) Opened() (user string, listens bool) {
+// Opener returns what SetOpener noted.
+func (x *Exchange) Opener() (user string, listens bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.user, x.listens

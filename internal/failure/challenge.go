@@ -62,9 +62,8 @@ func (f *Failure) Repeats(safety func() Safety) bool {
 	if own, _ := f.view.Fault.Retry(); own.Effect == fault.EffectNone {
 		stated = true
 	}
-	at := As(Unsaid)
-	if again := f.Again(at); again.Effect == fault.EffectNone && (stated || f.Witness().Effect() == fault.EffectNone) {
+	if again := f.Again(Situation{}); again.Effect == fault.EffectNone && (stated || f.Witness().Effect() == fault.EffectNone) {
 		return true
 	}
-	return safety != nil && safety() >= Idempotent
+	return safety() >= Idempotent
 }

@@ -64,7 +64,7 @@ type Circumstances struct {
 	Reader  *Reader
 	Rules   []classify.Rule
 	Hints   []fault.HintRule
-	Request interface{ Sent() func(text string) bool }
+	Request classify.Request
 	Witness Witnessed // nil: nothing was seen
 
 	OwnCredentials bool  // the credentials that services refuse are the caller's own
@@ -85,7 +85,7 @@ func IsError(res mcp.Result) bool {
 // Make makes f the Failure of res and err.
 func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 	f.err, f.res, f.hints, f.witnessed, f.passedOn = err, res, of.Hints, of.Witness, of.PassedOn
-	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Bare: err == nil || bare(err), Request: of.Request}
+	seen := Seen{Err: err, Hints: len(of.Hints) > 0, Request: of.Request}
 	if err != nil {
 		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, OwnCredentials: of.OwnCredentials || of.PassedOn, Ended: of.Shutdown})
 	}
@@ -138,14 +138,16 @@ func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
 		x.Fault = classify.FromWire(x.Wire)
 	}
 	e := &Failure{err: f.err, res: f.res, known: Known{Finding: x}, witnessed: f.witnessed}
-	e.view = reader.View(&Seen{Found: x, Err: f.err, Bare: f.err == nil || bare(f.err)})
+	e.view = reader.View(&Seen{Found: x, Err: f.err})
 	e.logged.Store(f.logged.Load())
 	return e
 }
 
-// bare reports whether an error has no private part.
+// bare reports whether there is no error, or it has no private part.
 func bare(err error) bool {
 	switch e := err.(type) {
+	case nil:
+		return true
 	case *fault.Error:
 		return e.Unwrap() == nil
 	case *jsonrpc.Error:
@@ -266,9 +268,6 @@ func (f *Failure) Stack() string {
 
 // Wire returns the deliberate protocol error, nil if there is none.
 func (f *Failure) Wire() *jsonrpc.Error { return f.view.Wire }
-
-// Origin says where the public part comes from.
-func (f *Failure) Origin() classify.Origin { return f.view.Origin }
 
 // Worded reports whether the failure has a public message: it is a fault, a protocol error, a
 // result of the tool's own, or an error with a public message.

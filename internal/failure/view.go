@@ -50,13 +50,10 @@ type Seen struct {
 	Found  classify.Finding
 	Report Report
 	Words  func() *fault.Error // what a result reports; not called for NotReported
-	Bare   bool                // there is no error, or it has no private part
 	Hints  bool                // rules of the program may add a text about a second try
 	Err    error
 
-	Request interface {
-		Sent() func(fragment string) bool
-	} // what the caller sent; nil if unknown
+	Request classify.Request // what the caller sent; nil if unknown
 }
 
 // Text says what is done to the public text of a failure before it is sent.
@@ -125,12 +122,12 @@ func (r *Reader) View(s *Seen) View {
 		}
 	case classify.Worded:
 		// A fault with a cause, or an error around it, says more than it shows.
-		v.Hidden, v.Refers = masked && !s.Bare, !s.Bare
+		v.Hidden, v.Refers = masked && !bare(s.Err), !bare(s.Err)
 		if masked {
 			v.Text = Scrubbed
 		}
 	case classify.Explained: // made of what the caller may know
-		v.Hidden = masked && !s.Bare
+		v.Hidden = masked && !bare(s.Err)
 	}
 	return v
 }

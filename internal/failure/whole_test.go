@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -411,8 +412,11 @@ func seen(origin classify.Origin, words classify.Words, report failure.Report, b
 	}
 	s := &failure.Seen{
 		Found:  classify.Finding{Origin: origin, Words: words, Fault: fault.New(kind, "words"), Says: classify.Says{Status: 422}},
-		Report: report, Bare: bare, Err: errors.New("the error of /srv/app"),
+		Report: report, Err: errors.New("the error of /srv/app"),
 		Request: request{},
+	}
+	if bare {
+		s.Err = &jsonrpc.Error{Message: "the error of /srv/app"}
 	}
 	s.Words = func() *fault.Error { return fault.New(fault.KindTool, "content") }
 	return s
@@ -455,7 +459,7 @@ func TestViewWhole(t *testing.T) {
 						case classify.Ruled:
 							holds(v.Hidden == masked && v.Refers, "the error that a rule knows is recorded")
 						case classify.Worded, classify.Explained:
-							holds(v.Hidden == (masked && !s.Bare), "so is what stands around or below what was worded")
+							holds(v.Hidden == (masked && flags&1 == 0), "so is what stands around or below what was worded")
 						}
 						foreign := v.Words != classify.OfRow && v.Origin != classify.Bug && v.Origin != classify.Explained
 						holds(!masked || v.Text != failure.Original, "where somebody masks, no error is shown as it is")

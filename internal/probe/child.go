@@ -128,6 +128,7 @@ func (c *child) sendRaw(b []byte) {
 	}
 }
 
+// gone implements [wire].
 func (c *child) gone() <-chan struct{} { return c.exited }
 
 // how says how the server ended. It has ended.

@@ -10,5 +10,6 @@ import (
 // killGroup ends a command and all that it has started.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// terminate asks a command to end. It reports whether the system has a way to ask.
+// terminate sends SIGTERM to a command and reports whether it was sent. It is false on systems without such a signal,
+// and for a process that has ended.
 func terminate(cmd *exec.Cmd) bool { return cmd.Process.Signal(syscall.SIGTERM) == nil }

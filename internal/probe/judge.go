@@ -200,8 +200,9 @@ func (p *prober) ownPath(text, sent string) []int {
 	return nil
 }
 
-// privateAddress returns where a text has an address that nobody reaches from outside, and that was
-// not sent, nil if it has none.
+// privateAddress returns the place of the first address in text that nobody reaches from outside, such
+// as 10.0.0.7. Addresses that stand in sent or are the server's own do not count. It returns nil if
+// there is none.
 func (p *prober) privateAddress(text, sent string) []int {
 	host := ""
 	if u, err := url.Parse(p.URL); err == nil {

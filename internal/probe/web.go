@@ -36,14 +36,17 @@ func newWeb(o *Options, version string, receive func(line []byte)) *web {
 	return w
 }
 
+// gone implements [wire].
 func (w *web) gone() <-chan struct{} { return w.ended }
 
+// how implements [wire].
 func (w *web) how() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.why
 }
 
+// kill implements [wire].
 func (w *web) kill() { w.end("the checks ended it") }
 
 func (w *web) end(why string) {
@@ -56,6 +59,7 @@ func (w *web) end(why string) {
 	w.cancel()
 }
 
+// send implements [wire].
 func (w *web) send(line []byte, refused func(status int, body []byte)) {
 	go func() {
 		err := w.post(line, nil, refused)

@@ -72,7 +72,7 @@ func LogValue(v slog.Value) (out slog.Value) {
 		}
 		valuer := v.LogValuer()
 		if _, panicked := Call(func() { v = valuer.LogValue() }, nil); panicked {
-			return slog.StringValue(unprintable(valuer, "LogValue"))
+			return slog.StringValue(placeholder(valuer, "LogValue"))
 		}
 	}
 	return slog.StringValue("<" + fmt.Sprintf("%T", v.Any()) + ": its LogValue method does not end>")

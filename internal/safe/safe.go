@@ -18,11 +18,11 @@ func Error(err error) (text string) {
 	}
 	defer func() {
 		if recover() != nil {
-			text = unprintable(err, "Error")
+			text = placeholder(err, "Error")
 		}
 	}()
 	if text = err.Error(); text == "" && reflect.ValueOf(err).Kind() == reflect.Pointer && Nil(err) {
-		return unprintable(err, "Error") // a nil whose method works, but returns nothing
+		return placeholder(err, "Error") // a nil whose method works, but returns nothing
 	}
 	return text
 }
@@ -44,7 +44,7 @@ func Value(v any) (text string) {
 	}
 	defer func() {
 		if recover() != nil {
-			text = unprintable(v, "String")
+			text = placeholder(v, "String")
 		}
 	}()
 	if s, ok := v.(fmt.Stringer); ok {
@@ -55,7 +55,7 @@ func Value(v any) (text string) {
 	}
 	text = fmt.Sprintf("%+v", v)
 	if strings.Contains(text, "(PANIC=") { // how fmt reports a method that panicked
-		return unprintable(v, "String")
+		return placeholder(v, "String")
 	}
 	return text
 }
@@ -159,7 +159,8 @@ func same(a, b reflect.Value) bool {
 	}
 }
 
-func unprintable(v any, method string) string {
+// placeholder returns what is printed in the place of a value whose method panicked or returned nothing.
+func placeholder(v any, method string) string {
 	if Nil(v) {
 		return fmt.Sprintf("<nil %T>", v)
 	}

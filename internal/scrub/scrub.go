@@ -188,7 +188,7 @@ type reader struct {
 	read   func(s string) (c rune, n int)
 }
 
-// next returns where something stands from i on that is read, or the end.
+// next returns the first index from i on at which r reads something, or len(s) if there is none.
 func (r *reader) next(s string, i int) int {
 	for ; i < len(s); i++ {
 		if r.begins[s[i]] {

@@ -389,7 +389,7 @@ func (w *walk) text(s string) string {
 	if hide == nil {
 		hide = Credentials
 	}
-	if raw := unwrapped(s); hide(raw) != raw { // also if base64 was cut, whose beginning is left
+	if raw := fromBase64(s); hide(raw) != raw { // also if base64 was cut, whose beginning is left
 		clean = redacted
 	}
 	w.changed = w.changed || clean != s

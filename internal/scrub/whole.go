@@ -39,10 +39,10 @@ func Whole(s string) string {
 // WholeJSON is [Whole] for the texts and names that a client decodes of a JSON value of any size. What it changes keeps
 // its type: a text is [Redacted], and a number is 0. What stands below a name that says secret is hidden as [under] says.
 // All other bytes stay, and raw itself is returned if nothing changes. It is for valid JSON; see [json.Valid].
-func WholeJSON(raw []byte) []byte { return EachText(raw, Whole) }
+func WholeJSON(raw []byte) []byte { return CleanJSON(raw, Whole) }
 
-// EachText is [WholeJSON] with another function than [Whole] for the texts and names.
-func EachText(raw []byte, clean func(text string) string) []byte {
+// CleanJSON is [WholeJSON] with clean in the place of [Whole].
+func CleanJSON(raw []byte, clean func(text string) string) []byte {
 	r := rewriting{s: string(raw), clean: clean}
 	return r.rewritten(raw)
 }
@@ -116,7 +116,7 @@ func (r *rewriting) value(u under) {
 		r.path = r.path[:depth]
 	case '"':
 		text := r.text()
-		clean, raw := r.clean(text), unwrapped(text)
+		clean, raw := r.clean(text), fromBase64(text)
 		if u.hidesText(text) || utf8.ValidString(raw) && r.clean(raw) != raw {
 			clean = redacted
 		}
@@ -133,8 +133,9 @@ func (r *rewriting) value(u under) {
 	}
 }
 
-// unwrapped returns what a text is the base64 of, as encoding/json writes bytes, and "" if it is none.
-func unwrapped(text string) string {
+// fromBase64 returns what a text encodes in base64, the form in which encoding/json writes bytes, and "" for any
+// other text.
+func fromBase64(text string) string {
 	const least = 12
 	if len(text) < least || len(text)%4 != 0 || strings.IndexByte(text, ' ') >= 0 {
 		return ""
@@ -169,7 +170,7 @@ func (r *rewriting) member(u under, of string, n int) string {
 	r.space()
 	r.at++ // the colon
 	r.space()
-	begins := SecretName(name) && (u.name != "" || !r.declares())
+	begins := SecretName(name) && (u.name != "" || !r.atSchema())
 	if u.name == "" && !begins && r.s[r.at] == '"' && len(name) <= len("variable") {
 		at := r.at
 		text := r.text()
@@ -188,9 +189,10 @@ func (r *rewriting) member(u under, of string, n int) string {
 	return of
 }
 
-// declares reports whether what stands next is the schema of a value: that of a secret is none. It passes nothing. A
-// text whose objects are so deep that this looks at each byte many times has no more schemas: it was built for that.
-func (r *rewriting) declares() bool {
+// atSchema reports whether a JSON Schema stands at r.at, such as {"type":"string"}: below the name of a secret that is no
+// secret. r.at does not move. All calls together read at most mostAhead times the text, so that deeply nested objects
+// cannot make this quadratic. After that nothing counts as a schema.
+func (r *rewriting) atSchema() bool {
 	const mostAhead = 4
 	if r.s[r.at] != '{' || r.ahead > mostAhead*len(r.s) {
 		return false
