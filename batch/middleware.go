@@ -75,7 +75,8 @@ func (o *Options) Middleware(optional.Batch) mcp.Middleware { return optional.Ne
 // a List whose tool is not listed.
 //
 // Calls of other tools pass at the cost of one look into a map. opts may be nil. New
-// panics when a List lacks a name, or when two have the same As.
+// panics when a List cannot work: it lacks a name, two have the same As, As is Tool, Items is
+// Item, Tool is a list form itself, MaxItems is negative, or Run is wrong.
 func New(opts *Options) mcp.Middleware {
 	l := &lister{run: map[*listform.Form]RunOptions[json.RawMessage]{}}
 	if opts != nil {

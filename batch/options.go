@@ -34,7 +34,7 @@ type RunOptions[In any] struct {
 	// that goes on nevertheless is left behind a tenth of a second later: its item has failed, what
 	// the function returns later is dropped, and another goroutine takes its place. If more
 	// functions than Concurrency are left behind, the further ones are not replaced. Zero and
-	// negative values mean no limit. A limit is at least a millisecond.
+	// negative values mean no limit. Run panics if it is positive and below one millisecond.
 	Limit time.Duration
 
 	// MaxFailures stops the batch when that many items have failed; 1 stops it at the

@@ -57,7 +57,9 @@ type Options struct {
 	// Level gives the level at which an outcome is recorded. Nil means the levels that
 	// Logger describes. A failure that a rule of package mask words is recorded at no
 	// lower level than without the rule, unless the rule's fault says that the caller is
-	// to blame.
+	// to blame. It may be called concurrently, each time in a goroutine of its own; if it
+	// panics, the record has its default level. New calls it, too, for the two outcomes of a
+	// success, and does not survive a panic there.
 	Level func(Outcome) slog.Level
 
 	// Slow is how long a call may take. One that took longer is recorded at Warn or

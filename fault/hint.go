@@ -33,11 +33,11 @@ type HintRule func(err error) (Hint, bool)
 // Retryable says whether a second try can succeed.
 type Retryable uint8
 
-// The answers.
+// Whether a second try can succeed.
 const (
 	RetryUnknown Retryable = iota // not known
-	RetryYes
-	RetryNo
+	RetryYes                      // it can succeed
+	RetryNo                       // it will fail again
 )
 
 // String returns "unknown", "yes" or "no".

@@ -163,7 +163,6 @@ const longestWait = 120
 
 // String returns the line about this in a text for a model, such as "Retry: yes, after 30 s
 // (attempt 2 of 3).", without a line break. Waits are written in whole seconds, rounded up.
-// whole seconds, rounded up.
 //
 //go:noinline
 func (r Retry) String() string {

@@ -57,7 +57,8 @@ type Options struct {
 	// about a fault, a panic, or a protocol error that tells the client what to do
 	// next (-32042 and its like). They are asked about any other *jsonrpc.Error, and
 	// about an error with a public message. Of a result with IsError that a tool made
-	// itself they get the first text, as an error.
+	// itself they get the first text, as an error. They may be called concurrently; one that
+	// panics counts as one that does not know the error. Nil means none.
 	Rules []Rule
 
 	// Logger gets the record of what is hidden when package correlate does not
@@ -72,14 +73,16 @@ type Options struct {
 	// written by mcpchain, before credentials are hidden. It may be called concurrently. Nil
 	// means that there is none. What is invisible in a text is removed before it is scrubbed, if
 	// something is hidden then. In a recovery step only the hidden part is replaced: the step
-	// keeps its tool and its parameters.
+	// keeps its tool and its parameters. If it panics, the caller reads the general internal
+	// error.
 	Scrub func(text string) string
 
 	// QuoteService shows [Anyone] what a service said itself when it refused a request with a
 	// status of 4xx: its own words, scrubbed by [Scrub], cut at 500 characters and marked
 	// as a quotation. It is called with the service's host, which is "" where the error
 	// does not tell it, and the type of the error, such as "*github.ErrorResponse". Nil
-	// shows nothing of them. The other readers always read them, so it is for Anyone alone.
+	// shows nothing of them. The other readers always read them, so it is for Anyone alone. It may
+	// be called concurrently.
 	QuoteService func(host, errorType string) bool
 
 	// CallersCredentials says that services check credentials that belong to the caller of the call,
@@ -91,7 +94,8 @@ type Options struct {
 
 	// Reveal turns masking and scrubbing off, for development: callers see every error as
 	// it is, and [Successes] hides nothing. Only the program can set it, never a request.
-	// New writes a warning into the log when it is set.
+	// New writes a warning into the log when it is set. It excludes a Reader other than Anyone:
+	// New panics.
 	Reveal bool
 }
 
@@ -100,7 +104,7 @@ type Options struct {
 // and none reads a credential, a stack or the value of a panic of this process. In the words of an
 // error, such as the output of another program, stacks are hidden too, and of a panic of Go what
 // stands before its stack (five lines at most); what else that program printed are words.
-// Where several middlewares name a reader for a call, the one who may read most holds.
+// Where several middlewares name a reader for a call, the one that may read most counts.
 type Reader uint8
 
 const (
@@ -110,9 +114,9 @@ const (
 
 	// Trusted callers may read the errors, which were written to be read. The words of an error
 	// stand whole behind the label of its kind, its further lines behind "> "; 8 KiB of several lines or 4 KiB of one at
-	// most. What a driver or a service said is added if the error left it out. Private addresses
-	// are hidden, what was dialled or looked up, and the paths that the caller did not send; of
-	// the place in a source file (main.go:12:3) the directories are.
+	// most. What a driver or a service said is added if the error left it out. Hidden are
+	// private addresses, what was dialled or looked up, the paths that the caller did not send, and
+	// the directories of a place in a source file: of /src/main.go:12:3 main.go:12:3 is read.
 	Trusted
 
 	// Operator is who runs the server, as the user of a local server over stdio does. It reads what

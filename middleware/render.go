@@ -8,7 +8,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// RenderOptions say how failures are written on the wire.
+// RenderOptions say how failures are written on the wire. The zero value means the form that the
+// package comment describes.
 type RenderOptions struct {
 	// JSON makes the text block of a failed tool call the JSON object
 	// {"success":false,"error":{...}} instead of lines of text.

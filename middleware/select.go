@@ -14,7 +14,8 @@ import (
 )
 
 // ForTools returns a Middleware that applies mw to calls of the named tools only. mw is
-// applied once, and not for each call. ForTools panics if no tool is named. If a named
+// applied once, and not for each call. ForTools panics if no tool is named, or if a
+// name is empty. If a named
 // tool is missing when the server's tools are listed for the first time, the log gets one
 // warning.
 func ForTools(mw Middleware, names ...string) Middleware {
@@ -65,7 +66,8 @@ func (u *unlisted) saw(ctx context.Context, req mcp.Request, res mcp.Result) {
 }
 
 // ForMethods returns a Middleware that applies mw to the named methods only, such
-// as [MethodReadResource]. ForMethods panics when no method is named.
+// as [MethodReadResource]. ForMethods panics when no method is named, or
+// when a name is empty.
 func ForMethods(mw Middleware, methods ...string) Middleware {
 	only := set("ForMethods: methods", methods)
 	return When(mw, func(method string, _ mcp.Request) bool { return only[method] })

@@ -10,7 +10,8 @@ import (
 	"github.com/mcpchain/mcpchain/transport"
 )
 
-// HTTP wraps next, the SDK's HTTP handler, in [transport.HTTP] with a logger.
+// HTTP wraps next, the SDK's HTTP handler, in [transport.HTTP] with a logger; nil means [slog.Default]. HTTP
+// panics if next is nil.
 func HTTP(next http.Handler, logger *slog.Logger) http.Handler {
 	if next == nil {
 		panic("mcprecover.HTTP: next is nil; give the handler that serves MCP")

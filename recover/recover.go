@@ -69,8 +69,8 @@ type Options struct {
 	// OnPanic is called once for every panic that New recovers, in the goroutine
 	// that panicked, with the context of the call: to count it or to report it. It is
 	// not called for a panic that [Go] recovers. The record in the log is written all
-	// the same. A panic of OnPanic itself is survived and ignored. Nil means nothing is
-	// called.
+	// the same. A panic of OnPanic itself is survived and ignored. It may be called
+	// concurrently. Nil means nothing is called.
 	OnPanic func(ctx context.Context, p *PanicError)
 
 	// Logger gets the record of a failure whose cause is hidden from the caller, if neither package
@@ -173,7 +173,7 @@ func (r *recovery) recovered(ctx context.Context, p *PanicError) (err error) {
 // A panic is recorded at once, at level Error with its stack, in the log of the call that ctx
 // belongs to or else in [slog.Default], because nobody has to read the channel; the handler may
 // return it like any other error. When fn ends its goroutine with [runtime.Goexit] the error is
-// [ErrGoexit]. fn must not be nil.
+// [ErrGoexit]. A nil fn is a panic like any other.
 func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {

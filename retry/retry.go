@@ -50,8 +50,8 @@
 // the session, else, on a server that is not reached by HTTP, the connection. If none is
 // known, as on a stateless HTTP server without authentication, nothing is counted: one
 // caller must not hinder another. Calls that ran at the same time count as one. The memory
-// is bounded, and old calls are forgotten. It holds hashes of arguments and errors, and
-// 200 bytes of public words.
+// is bounded, and old calls are forgotten. It holds hashes of arguments and
+// errors and, of a call that is refused, about 1,000 bytes of public words at most.
 //
 // If a caller repeats a hopeless call, the answer warns it. After more failures, the identical call
 // is refused for a while, except for a probe every two seconds; see [Options]. After the same
@@ -93,7 +93,7 @@ type Options struct {
 	InitialInterval time.Duration
 
 	// Rules say what errors of this program mean for a second try; see
-	// [HintRule].
+	// [HintRule]. The first that matches counts. Nil means none.
 	Rules []HintRule
 
 	// Repeatable says which tools may be called twice with the same arguments without

@@ -37,7 +37,7 @@ type ServerOptions struct {
 	// back together. Zero means 200 ms, or Budget if that is less.
 	InitialInterval time.Duration
 
-	// Rules say what errors of this program mean for a second try. They also hold for the
+	// Rules say what errors of this program mean for a second try. The first that matches counts. They also hold for the
 	// middlewares outside of Server. If a rule gives [fault.EffectNone] for a connection that was
 	// not made, or for HTTP status 429, a tool that writes is run again after such a failure. Give
 	// such a rule only where a handler changes one thing and returns the error of that: a handler

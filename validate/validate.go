@@ -79,7 +79,8 @@ type Options struct {
 	// does not exist is none. If nothing may run unchecked, wrap the handler with Tool.
 	RawTools bool
 
-	// NoDefaults keeps RawTools from filling in the defaults of the schema.
+	// NoDefaults keeps RawTools from filling in the defaults of the schema. New panics if it is
+	// set without RawTools.
 	NoDefaults bool
 
 	// AfterFailure lets every handler run with what the caller sent. If the handler fails,
@@ -122,13 +123,14 @@ type Options struct {
 	// regard to case, '_' and '-', and words what was received. A Suggestion stands only beside
 	// a value that may be shown. argument returns the caller's name of another such path. If a
 	// violation is about no argument and the error has no mark of [Arguments], the error is
-	// taken for one of the server's own. It may be called concurrently. Nil knows no error.
+	// taken for one of the server's own. It may be called concurrently; if it
+	// panics, the error is not explained. Nil knows no error.
 	Violations func(err error, argument func(path string) string) []fault.Violation
 
 	// Names gives the names from which suggestions for an unknown one are taken, for
 	// the methods tools/call, prompts/get and resources/read. It must return only what
-	// the caller may know. A function that returns nothing turns suggestions off. It may
-	// be called concurrently.
+	// the caller may know. A function that returns nothing turns suggestions off, and
+	// one that panics counts as that. It may be called concurrently.
 	//
 	// Nil means the names that the caller may list. The list is asked for at the outermost
 	// mcpchain middleware, so that filters inside of it apply. A filter outside of it does
