@@ -151,6 +151,7 @@ func TestTheStepThatFailed(t *testing.T) {
 		unknown = "It is not known whether the step that failed took effect"
 	)
 	limited := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"30"}}, Body: http.NoBody}
+	forYears := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"99999999"}}, Body: http.NoBody}
 	for _, tc := range []struct {
 		name string
 		err  error
@@ -159,6 +160,7 @@ func TestTheStepThatFailed(t *testing.T) {
 		{"a refused connection", errDial, none},
 		{"one that broke", errBroken, unknown},
 		{"a limit", classify.FromResponse(limited), none + ". The service accepts calls again after 30 s"},
+		{"a limit that is longer than any wait", classify.FromResponse(forYears), none},
 		{"a collision", sqlState("40001"), none},
 		{"a statement that took too long", sqlState("57014"), none},
 		{"a row that exists", sqlState("23505"), again},
@@ -197,4 +199,48 @@ func TestAgainOfWrongArguments(t *testing.T) {
 	known := &failure.Known{Finding: classify.Of(err, classify.Options{})}
 	require.Equal(t, "Validation Error: Argument 'n' expected a string, but received 1.\nRetry: only with corrected arguments.",
 		err.WithRetry(failure.Again(known, failure.Situation{}).Retry).Text())
+}
+
+// TestAgainAfterTheLimitOfTheCaller: that the caller's time was over explains only what took too long.
+func TestAgainAfterTheLimitOfTheCaller(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"too late", context.DeadlineExceeded, "Retry: yes. Your time limit for this call was over."},
+		{"refused by a service", statusError(409), "Retry: no. The service refused the request (HTTP 409)."},
+		{"a broken connection", errBroken, "Retry: yes."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			known := of(tc.err, func(k *failure.Known) { k.Ended = context.DeadlineExceeded })
+			a := failure.Again(&known, failure.As(failure.Reads))
+			require.Equal(t, tc.want, a.Said().String())
+		})
+	}
+}
+
+// TestAgainOfWhatWasDoneInPart: the line about the effect says what to do, so nothing else does when the call has
+// failed too often.
+func TestAgainOfWhatWasDoneInPart(t *testing.T) {
+	const often = "This exact call has failed 5 times with the same error"
+	for _, tc := range []struct {
+		name string
+		seen failure.Witness
+		want string
+	}{
+		{"a part", failure.Witness{Took: 1}, often},
+		{"nothing", failure.Witness{Whole: true}, often + ". Try another way, or tell the user what does not work."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			known := of(statusError(409))
+			a := failure.Again(&known, failure.Situation{
+				Safety:  func() failure.Safety { return failure.Writes },
+				Counted: func(fault.Retry) failure.Counts { return failure.Counts{Same: 5, Attempts: 5, Limit: 3} },
+				Witness: tc.seen,
+			})
+			require.Equal(t, tc.seen.Effect() == fault.EffectCommitted, a.Retry.Partial)
+			require.Equal(t, tc.want, a.Retry.Reason)
+		})
+	}
 }
