@@ -181,6 +181,10 @@ func TestHintByMethods(t *testing.T) {
 }
 
 func TestHintOfJoinedErrors(t *testing.T) {
+	deep := errors.New(harness.Canary)
+	for range 300 {
+		deep = wrapping{deep}
+	}
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	nobody := errors.New(harness.Canary)
 	for _, c := range []struct {
@@ -209,6 +213,7 @@ func TestHintOfJoinedErrors(t *testing.T) {
 		{"a fault that says what else failed", fmt.Errorf("%w: %w", fault.New(fault.KindRateLimited, ""), nobody), fault.Hint{Retry: yes, Effect: none}},
 		{"nothing but one", errors.Join(nil, refused, nil), fault.Hint{Retry: yes, Effect: none}},
 		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), fault.Hint{Retry: yes, Effect: unsure}},
+		{"a refusal around more than anybody looks at", &saying{status: 429, wrapped: deep}, fault.Hint{Retry: yes, Effect: unsure, Status: 429}},
 		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), fault.Hint{Retry: no, Effect: unsure, Reason: "it is over"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -317,6 +322,7 @@ func TestHintRules(t *testing.T) {
 		{"what it leaves open", limited, []fault.HintRule{rule(fault.Hint{Effect: fault.EffectCommitted})}, fault.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
 		{"only that it can", limited, []fault.HintRule{rule(fault.Hint{Retry: yes})}, fault.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
 		{"only that it cannot", limited, []fault.HintRule{rule(fault.Hint{Retry: no})}, fault.Hint{Retry: no, Effect: none, Status: 429}},
+		{"a wait for what cannot succeed", errSecret, []fault.HintRule{rule(fault.Hint{Retry: no, After: time.Minute})}, fault.Hint{Retry: no, Effect: unsure}},
 		{"the first that knows", errSecret, []fault.HintRule{nil, panics, rule(fault.Hint{Retry: yes}), rule(fault.Hint{Retry: no})}, fault.Hint{Retry: yes, Effect: unsure}},
 		{"what makes no sense", errSecret, []fault.HintRule{rule(fault.Hint{Retry: 77, After: -time.Hour, Effect: "so so", Status: 200})}, unknown},
 		{"a wait that makes no sense", errSecret, []fault.HintRule{rule(fault.Hint{Retry: yes, After: math.MaxInt64})}, fault.Hint{Retry: yes, After: 30 * 24 * time.Hour, Effect: unsure}},
