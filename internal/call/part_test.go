@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -37,4 +38,20 @@ func TestPart(t *testing.T) {
 	for range 2 { // each call counts anew
 		require.ElementsMatch(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, ask())
 	}
+}
+
+// TestAPartHasNoReferenceOfItsOwn: the success of a call has one, also where it is made of parts that may be kept.
+func TestAPartHasNoReferenceOfItsOwn(t *testing.T) {
+	inCall(t, func(_ context.Context, c *call.Call) {
+		part := c.Below(c, "1", toolRequest("it"))
+		part.ReferAtEnd()
+		res, err := part.Finish(&mcp.CallToolResult{}, nil)
+		require.NoError(t, err)
+		require.Empty(t, res.GetMeta())
+
+		c.ReferAtEnd()
+		res, err = c.Finish(&mcp.CallToolResult{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, c.ID(), res.GetMeta()[wire.ReferenceKey])
+	})
 }

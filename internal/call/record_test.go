@@ -10,9 +10,12 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -83,6 +86,19 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
+	}
+}
+
+// TestOutcomeOfACallWhoseTimeIsOver: a handler that was stopped reports that it was cancelled, which is no failure of the
+// tool. Only a client that still waits is told of one.
+func TestOutcomeOfACallWhoseTimeIsOver(t *testing.T) {
+	for limit, want := range map[time.Duration]string{0: "cancelled", time.Hour: "tool_error"} {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, context.Canceled)))
+			return nil, nil
+		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
+		cancel()
 	}
 }
 
@@ -255,6 +271,40 @@ func TestARecordIsBounded(t *testing.T) {
 	require.Less(t, len(logged(t, "t", nil, join, 0)[0]["error_types"].(string)), 1000)
 }
 
+// TestARecordOfACaller: a name from outside is one line of a bounded length, whoever chose it.
+func TestARecordOfACaller(t *testing.T) {
+	for user, want := range map[string]string{
+		"ada":                               "ada",
+		"ada\nlevel=ERROR user=eve":         "ada level=ERROR user=eve",
+		"ada\u202e":                         "ada",
+		strings.Repeat("a", 2*call.MaxName): "aaa",
+	} {
+		log := harness.NewLog(slog.LevelDebug)
+		req := toolRequest("t")
+		req.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+			c.Establish(&call.Settings{Logger: log.Logger()})
+			c.Log(nil, c.Failure(nil, errSecret), 0)
+			return nil, nil
+		})(nil)(t.Context(), middleware.MethodCallTool, req)
+		recorded := log.Only(t)["user"].(string)
+		require.True(t, strings.HasPrefix(recorded, want), recorded)
+		require.Less(t, len(recorded), 2*call.MaxName)
+		require.NotContains(t, recorded, "\u202e")
+	}
+}
+
+// TestALevelWhereTheCallerIsToBlame: an error that only its kind classifies is a warning, unless the caller did it.
+func TestALevelWhereTheCallerIsToBlame(t *testing.T) {
+	for passedOn, want := range map[bool]string{false: "WARN", true: "INFO"} { // whose credentials a service refused
+		log := harness.NewLog(slog.LevelDebug)
+		inCall(t, func(_ context.Context, c *call.Call) {
+			c.Log(nil, c.Failure(nil, classify.FromResponse(&http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody})), 0)
+		}, &call.Settings{Logger: log.Logger(), PassedOn: passedOn})
+		require.Equal(t, want, log.Only(t)["level"])
+	}
+}
+
 func TestARecordOfAnEvilError(t *testing.T) {
 	for _, method := range []string{"Error", "Unwrap", "Is", "As", "Timeout", "PublicMessage"} {
 		records := logged(t, "t", nil, evil{method, nil}, 0)
@@ -297,6 +347,29 @@ func (panicHandler) Handle(context.Context, slog.Record) error { panic("the log 
 func (h panicHandler) WithAttrs([]slog.Attr) slog.Handler      { return h }
 func (h panicHandler) WithGroup(string) slog.Handler           { return h }
 
+// counting is a recorder that counts the ends of calls.
+type counting struct {
+	recorder
+
+	ended int
+}
+
+func (r *counting) Ended(*call.Call, time.Duration, mcp.Result, *failure.Failure) { r.ended++ }
+
+// TestACallEndsOnce, however often that is said, and only if somebody watches.
+func TestACallEndsOnce(t *testing.T) {
+	for watch, want := range map[bool]int{true: 1, false: 0} {
+		r := &counting{}
+		inCall(t, func(_ context.Context, c *call.Call) {
+			require.Equal(t, watch, c.Begin(watch))
+			require.False(t, c.Begin(watch), "by another middleware")
+			c.NotifyEnd(&mcp.CallToolResult{}, nil)
+			require.Equal(t, want, r.ended)
+		}, &call.Settings{Recorder: r})
+		require.Equal(t, want, r.ended)
+	}
+}
+
 // TestClassifiedAnew proves that a middleware that sees another error than the one
 // before knows it anew: the classification belongs to the error.
 func TestClassifiedAnew(t *testing.T) {
@@ -322,6 +395,35 @@ func TestClassifiedAnew(t *testing.T) {
 	require.NoError(t, err)
 	f, _ := middleware.FaultOf(res, nil)
 	require.Equal(t, fault.NotFound("file", "a").WithParty(fault.PartyCaller).Data(), f.Data())
+}
+
+// meeting is an error for whose text the first of two goroutines waits until the second one asks for it.
+type meeting struct {
+	asked atomic.Int32
+	both  sync.WaitGroup
+}
+
+func (m *meeting) Error() string {
+	if m.asked.Add(1) <= 2 {
+		m.both.Done()
+		m.both.Wait()
+	}
+	return harness.Canary
+}
+
+// TestTheSameErrorInTwoGoroutines is one failure: it is recorded once, and what is said of it is said of it everywhere.
+func TestTheSameErrorInTwoGoroutines(t *testing.T) {
+	inCall(t, func(_ context.Context, c *call.Call) {
+		err := &meeting{}
+		err.both.Add(2)
+		var done sync.WaitGroup
+		var made [2]*failure.Failure
+		for i := range made {
+			done.Go(func() { made[i] = c.Failure(nil, err) })
+		}
+		done.Wait()
+		require.Same(t, made[0], made[1])
+	})
 }
 
 func TestASuccessHasNoFailure(t *testing.T) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -333,12 +335,14 @@ func TestWhatOneCallerIsToldIsNotForAnother(t *testing.T) {
 						require.Equal(t, who, found)
 					}
 				}
-				if pair.none { // nor is it for one of whom nothing is known but the session
-					who = "c"
-					_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: sessions[0], Params: &mcp.CallToolParamsRaw{Name: "it"}})
-					require.NoError(t, err)
-					require.Equal(t, who, found)
-					list.asked--
+				if pair.none { // nor is it for one of whom nothing is known but the session, nor that one's for them
+					for _, c := range []caller{{}, pair.a} {
+						who += "c"
+						_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: sessions[0], Extra: c.extra, Params: &mcp.CallToolParamsRaw{Name: "it", Meta: c.meta}})
+						require.NoError(t, err)
+						require.Equal(t, who, found)
+						list.asked--
+					}
 				}
 				want := 2
 				switch {
@@ -437,6 +441,23 @@ func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
 	}
 }
 
+// TestAKeyTakesNothingAway: under an idempotency key a call is at least as safe as without, and where a repetition
+// gets the same failure, no key makes it safe.
+func TestAKeyTakesNothingAway(t *testing.T) {
+	for method, want := range map[string][3]failure.Safety{
+		middleware.MethodReadResource: {failure.Reads, failure.Reads, failure.Unsaid},
+		"own/method":                  {failure.Unsaid, failure.Keyed, failure.Unsaid},
+	} {
+		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			under := func(again bool) failure.Safety {
+				return c.SafetyIn(call.WithKey(ctx, "k", func() bool { return again }), next)
+			}
+			require.Equal(t, want, [3]failure.Safety{c.SafetyIn(ctx, next), under(true), under(false)}, method)
+			return nil, nil
+		})(returns(nil, nil))(t.Context(), method, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "a:b"}})
+	}
+}
+
 // TestACursorThatDoesNotLast: pages behind those that are remembered are asked for with a cursor of a moment
 // ago. Where the server does not know it any more, the list is read from its beginning.
 func TestACursorThatDoesNotLast(t *testing.T) {
@@ -480,4 +501,27 @@ func TestACursorThatDoesNotLast(t *testing.T) {
 		require.NoError(t, found)
 		require.Equal(t, []string{"", "10", "20"}, asked)
 	})
+}
+
+// TestAStepThatNobodyCanTakeIsRecordedOnce for each target, and for no more targets than there are names: a caller
+// may invent as many as it likes.
+func TestAStepThatNobodyCanTakeIsRecordedOnce(t *testing.T) {
+	log := harness.NewLog(slog.LevelWarn)
+	wrong := fault.NotFound("file", "a").Step("Look for it", "gone", nil)
+	handle := establish(&call.Settings{Logger: log.Logger()})(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+		if method == call.MethodListTools {
+			return &mcp.ListToolsResult{}, nil
+		}
+		return nil, wrong
+	})
+	session := newSession(t)
+	for i := range table.MaxNames + 10 {
+		for range 2 {
+			_, err := handle(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{
+				Session: session, Params: &mcp.ReadResourceParams{URI: "a:" + strconv.Itoa(i)},
+			})
+			require.ErrorContains(t, err, "file 'a'")
+		}
+	}
+	require.Equal(t, table.MaxNames, strings.Count(log.String(), "a step of a failure names a call that its caller cannot make"))
 }

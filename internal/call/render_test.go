@@ -132,6 +132,7 @@ func TestStepsThatCannotBeCarriedOut(t *testing.T) {
 		"one is wrong":   {fault.Step{Action: "Look", Tool: "get_order", Parameters: map[string]any{"id": true}}, "Next: 1. Look."},
 		"named by hand": {fault.Step{Action: "Look", Tool: "get_order", Parameters: map[string]any{"shop": "x", "id": 1, "year": 2}, Missing: []string{"note", "id"}},
 			`Next: 1. Look: call get_order {"id":1,"shop":"x","year":2} with 'note' filled in.`},
+		"named twice":    {fault.Step{Action: "Read", Tool: "list_cached", Missing: []string{"topic"}}, "Next: 1. Read: call list_cached {} with 'topic' filled in."},
 		"right option":   {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "list_cached", Parameters: topic}, {Action: "wait"}}}, `Next: 1. Choose: either call list_cached {"topic":"weather"} or wait.`},
 		"unknown option": {fault.Step{Action: "Choose", Options: []fault.Option{{Action: "cached", Tool: "nor_this"}, {Action: "wait"}}}, "Next: 1. Choose: either cached or wait."},
 	} {

@@ -1,9 +1,11 @@
 package call
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
@@ -34,4 +36,19 @@ func TestWhatACallerSent(t *testing.T) {
 	tool := Call{method: MethodCallTool, req: &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "config", Arguments: []byte(`{"file":"notes.txt"}`)}}}
 	require.True(t, tool.Sent()("notes.txt"))
 	require.False(t, tool.Sent()("config"))
+}
+
+// TestWhatATokenGrants is repeated in a challenge, each scope once, unless there are so many that the header would be too long.
+func TestWhatATokenGrants(t *testing.T) {
+	challenged := func(n int) []string {
+		have := make([]string, n)
+		for i := range have {
+			have[i] = "s" + strconv.Itoa(i)
+		}
+		c := Call{req: &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Scopes: have}}}}
+		return c.granted([]string{"s0", "needed"})
+	}
+	require.Equal(t, []string{"s1", "s2", "s0", "needed"}, challenged(3))
+	require.Len(t, challenged(maxGranted), maxGranted+1)
+	require.Equal(t, []string{"s0", "needed"}, challenged(maxGranted+1))
 }
