@@ -20,6 +20,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/store"
 )
 
 // size returns how much is remembered, and fails the test when the counters disagree.
@@ -221,6 +222,35 @@ func TestLongestRecordIsRead(t *testing.T) {
 	require.Equal(t, k, read(value))
 }
 
+// TestAValueThatIsTooLongIsNoneOfOurs: whoever shares the store does not make each call decode it.
+func TestAValueThatIsTooLongIsNoneOfOurs(t *testing.T) {
+	k := read(nil)
+	k.add("a", &identity{})
+	value, err := json.Marshal(k)
+	require.NoError(t, err)
+	long := func(n int) []byte { return append(value[:len(value):len(value)], strings.Repeat(" ", n-len(value))...) }
+	require.Len(t, read(long(maxShared)).Counts, 1)
+	require.Empty(t, read(long(maxShared+1)).Counts)
+}
+
+// TestEachChangeIsALaterOne, also where two come at the same time, or from a server whose clock is behind.
+func TestEachChangeIsALaterOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared(store.NewMemory(nil))
+		require.Zero(t, s.lastChange(t.Context(), "ann"))
+		var last time.Duration
+		for range 3 {
+			s.changed(t.Context(), "ann")
+			change := s.lastChange(t.Context(), "ann")
+			require.Greater(t, change, last)
+			last = change
+		}
+		require.Zero(t, s.lastChange(t.Context(), "bob"))
+		time.Sleep(refuseFor)
+		require.Zero(t, s.lastChange(t.Context(), "ann"), "no call is refused any more that it could open")
+	})
+}
+
 func TestSmallMemories(t *testing.T) {
 	for limit := 1; limit < 30; limit++ {
 		m := newMemory(limit)
@@ -244,9 +274,12 @@ func TestMemoryForgetsWithTime(t *testing.T) {
 		require.Equal(t, 1, m.failed(m.call("ann", 2), failing{keep: time.Minute}).failures)
 		require.Equal(t, 2, m.failed(m.call("ann", 1), failing{keep: time.Minute}).failures)
 		require.Equal(t, 2, size(t, m))
+		m.closes("ann", refuseFor)
+		require.Len(t, m.part("ann").refused, 1)
 		time.Sleep(2 * time.Hour)
 		require.Zero(t, m.closed(m.call("ann", 1)).rest)
 		require.Zero(t, size(t, m), "whoever looks drops what is old")
+		require.Empty(t, m.part("ann").refused)
 	})
 }
 
