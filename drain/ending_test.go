@@ -24,6 +24,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/mask"
@@ -262,6 +263,27 @@ func TestAKeyOfACutCallRunsNothing(t *testing.T) {
 		require.Equal(t, 1, runs)
 		require.NotContains(t, f.Text(), "stopped")
 		require.NotEqual(t, fault.KindInternal, f.Kind())
+		require.Equal(t, "KEY_UNKNOWN_END", f.Code())
+	})
+}
+
+// TestWorkThatBeginsWhenAllIsCut is ended at once: Shutdown waits for it, too, and has little time left.
+func TestWorkThatBeginsWhenAllIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drain.Drain{}
+		var cause error
+		handler := drain.New(&drain.Options{Drain: d})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			<-ctx.Done()
+			work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+			defer call.Detach(ctx, cancel)()
+			cause = context.Cause(work)
+			return nil, ctx.Err()
+		})
+		ended := make(chan error, 1)
+		time.AfterFunc(time.Second, func() { ended <- d.Shutdown(within(t, time.Second)) })
+		_, _ = handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
+		require.NoError(t, <-ended)
+		require.Equal(t, drain.ErrShutdown, cause)
 	})
 }
 
