@@ -350,6 +350,7 @@ func TestCounters(t *testing.T) {
 			Seconds  float64
 			Attempts int
 		}
+		Parts map[string]any
 	}
 	require.NoError(t, json.Unmarshal([]byte(calls.String()), &got))
 	require.Equal(t, 3, got.Calls["tools/call good ok"].Count)
@@ -362,8 +363,9 @@ func TestCounters(t *testing.T) {
 		calls.Observe(t.Context(), correlate.Event{Method: fmt.Sprint(i), Part: i%2 == 0})
 	}
 	require.NoError(t, json.Unmarshal([]byte(calls.String()), &got))
-	require.LessOrEqual(t, len(got.Calls), 4097)
+	require.Equal(t, 4096+2, len(got.Calls)+len(got.Parts), "calls and parts together, and the others of each")
 	require.Positive(t, got.Calls["_other"].Count)
+	require.Contains(t, got.Parts, "_other")
 }
 
 // TestManyObserved proves that there is one event for each call.
