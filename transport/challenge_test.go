@@ -103,6 +103,7 @@ func (w *wiretap) roundTrip(req *http.Request, host string) (*http.Response, err
 type failing struct {
 	annotations *mcp.ToolAnnotations
 	options     *mcpchain.Options
+	bare        bool // no middleware stands there but one that renders
 	inner       []mcp.Middleware
 	transport   *transport.Options
 	fail        func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error)
@@ -121,7 +122,11 @@ func (f failing) call(t *testing.T, of sort, tap *wiretap) (text string, err err
 		chain = *f.options
 	}
 	chain.Logger = slog.New(slog.DiscardHandler)
-	server.AddReceivingMiddleware(mcpchain.Standard(&chain, f.inner...))
+	if f.bare {
+		server.AddReceivingMiddleware(middleware.Render(nil))
+	} else {
+		server.AddReceivingMiddleware(mcpchain.Standard(&chain, f.inner...))
+	}
 	opts := of.opts
 	opts.DisableLocalhostProtection = true // for the header Host that the client makes up
 	web := httptest.NewServer(transport.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &opts), f.transport))
@@ -397,6 +402,21 @@ func TestBatchesAreNotChallenged(t *testing.T) {
 			require.Contains(t, string(got), "Not authenticated")
 		}
 		web.Close()
+	}
+}
+
+// TestAWaitWithoutEnd is sent as the longest one that there is, whoever bounds it.
+func TestAWaitWithoutEnd(t *testing.T) {
+	endless := fault.RateLimited("the API", 0).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300})
+	for _, bare := range []bool{false, true} {
+		for _, of := range sorts() {
+			t.Run(fmt.Sprintf("bare=%v/%s", bare, of.name), func(t *testing.T) {
+				tap := &wiretap{}
+				_, _ = failing{fail: returns(endless), bare: bare, transport: &transport.Options{Statuses: true}}.call(t, of, tap)
+				require.Equal(t, 429, tap.status)
+				require.Equal(t, "2592000", tap.header.Get("Retry-After"))
+			})
+		}
 	}
 }
 
