@@ -20,6 +20,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -202,7 +203,8 @@ func turns(all []*cell, rounds int, slice time.Duration, counts func([]time.Dura
 	}
 	runtime.GC()
 	for range rounds {
-		for _, c := range all {
+		for _, j := range rand.Perm(len(all)) { // or a collection would meet the same cells in each round
+			c := all[j]
 			for i, run := range c.runs() {
 				c.all[i] = append(c.all[i], timed(run, c.times[i]))
 			}
