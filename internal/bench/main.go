@@ -10,9 +10,9 @@
 //
 // Everything runs in one process and without a network, in slices that take turns, so that a
 // machine that is busy for a while is busy for all of them. The time of a layer is the least of
-// many short slices. That of a whole call is the median of longer ones: it allocates so much that
-// the garbage collector takes a third of the time, of which the least slice would have nothing.
-// Times are told as ratios to one row of their table. Allocations are exact.
+// many short slices, and so is that of what waits (-stores). That of a whole call is the median of
+// longer ones: it allocates so much that the garbage collector takes a third of the time, of which
+// the least slice would have nothing. Times are told as ratios to one row of their table. Allocations are exact.
 package main
 
 import (

@@ -223,9 +223,10 @@ func FirstText(content []mcp.Content) string {
 	return ""
 }
 
-// Is reports whether the Failure was made of res and err. A nil err is compared by its result.
+// Is reports whether the Failure was made of res and err. A nil err is compared by its result. A failure that
+// the words of a result report is another one without that result.
 func (f *Failure) Is(res *mcp.CallToolResult, err error) bool {
-	if f == nil || err == nil && f.res != res {
+	if f == nil || err == nil && f.res != res || res == nil && f.view.Own {
 		return false
 	}
 	return safe.Same(f.err, err)

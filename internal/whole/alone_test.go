@@ -170,22 +170,41 @@ func told(text string) *mcp.CallToolResult {
 }
 
 // TestAnErrorOutweighsItsResult: the SDK does not send a result that came with an error. The caller reads of the
-// error, and the record has it, even if the result reports the same error in words of its own.
+// error, and the record has it, even if the result reports the same error in words of its own, and even if one of our
+// middlewares has seen that result before a middleware of the program's returned its error alone.
 func TestAnErrorOutweighsItsResult(t *testing.T) {
 	err := errors.New("dial db.internal: " + canary)
-	both := func(context.Context, mcp.Request) (mcp.Result, error) {
+	result := func() *mcp.CallToolResult {
 		res := told("the words of the result")
 		res.SetError(err)
-		return res, err
+		return res
 	}
-	for name, of := range map[string]func(log *slog.Logger) mcp.Middleware{
-		"mask":     func(log *slog.Logger) mcp.Middleware { return mask.New(&mask.Options{Logger: log}) },
-		"Standard": func(log *slog.Logger) mcp.Middleware { return mcpchain.Standard(&mcpchain.Options{Logger: log}) },
+	both := func(context.Context, mcp.Request) (mcp.Result, error) { return result(), err }
+	alone := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if tool, ok := res.(*mcp.CallToolResult); ok && err == nil && tool.IsError {
+				return nil, tool.GetError()
+			}
+			return res, err
+		}
+	}
+	for name, c := range map[string]struct {
+		handler harness.Handler
+		of      func(log *slog.Logger) []mcp.Middleware
+	}{
+		"mask": {both, func(log *slog.Logger) []mcp.Middleware { return []mcp.Middleware{mask.New(&mask.Options{Logger: log})} }},
+		"Standard": {both, func(log *slog.Logger) []mcp.Middleware {
+			return []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: log})}
+		}},
+		"a middleware between": {harness.Return(result), func(log *slog.Logger) []mcp.Middleware {
+			return []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: log}, alone)}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Each(t, []harness.Shape{harness.ServerRaw, harness.WrapTool}, func(t *testing.T, at harness.Place) {
 				log := harness.NewLog(slog.LevelInfo)
-				got := harness.Call(t, at, both, of(log.Logger()))
+				got := harness.Call(t, at, c.handler, c.of(log.Logger())...)
 				require.Contains(t, got.Text(), "Internal error: the server failed unexpectedly.")
 				require.NotContains(t, string(got.Wire), "the words of the result")
 				require.NotContains(t, string(got.Wire), canary)
