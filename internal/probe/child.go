@@ -32,6 +32,7 @@ type child struct {
 	read   *os.File
 	write  *os.File
 	exited chan struct{}
+	ended  chan struct{} // closed when nothing is read any more
 	stderr tail
 }
 
@@ -42,6 +43,7 @@ func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*c
 		cmd:    exec.CommandContext(context.WithoutCancel(context.Background()), o.Command[0], o.Command[1:]...), //nolint:gosec // who runs the checks names the command
 		queue:  make(chan []byte, 4096),
 		exited: make(chan struct{}),
+		ended:  make(chan struct{}),
 	}
 	c.cmd.Env = append(os.Environ(), planted...)
 	c.cmd.Stderr = &c.stderr
@@ -74,6 +76,7 @@ func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*c
 	}
 	go c.writeLines()
 	go func() {
+		defer close(c.ended)
 		if hold != nil {
 			<-hold
 		}
@@ -144,7 +147,10 @@ func (c *child) how() string {
 func (c *child) hangUp() { c.sendRaw(nil) }
 
 // stopReading closes the server's standard output.
-func (c *child) stopReading() { _ = c.read.Close() }
+func (c *child) stopReading() {
+	_ = c.read.Close()
+	<-c.ended // a read that has not returned keeps the pipe open
+}
 
 // kill ends the server and all that it has started.
 func (c *child) kill() {
