@@ -11,7 +11,7 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -65,7 +65,7 @@ func Strict(text []byte, shape Shape) (*Document, error) {
 }
 
 // Tolerant reads an object of a server, whose texts may be of bytes that are not UTF-8, and in which a name may
-// stand twice; see [Document.Twice]. Its text is the very slice.
+// stand twice; see [Document.Values]. Its text is the very slice.
 func Tolerant(text []byte, shape Shape) (*Document, error) { return read(text, shape, false) }
 
 // withoutBreaks returns valid JSON without CR and LF, which stand between its tokens only.
@@ -146,16 +146,24 @@ func (d *Document) Names(path ...string) []string {
 	return names
 }
 
-// Twice reports whether the last name of the path stands more than once in its object.
-func (d *Document) Twice(path ...string) bool {
-	last := path[len(path)-1]
-	count := 0
-	for _, name := range d.Names(path[:len(path)-1]...) {
-		if name == last {
-			count++
+// Values returns all values at a path of the shape, in their order: a name may stand more than once in a text
+// that [Tolerant] has read, or that [Strict] has refused.
+func (d *Document) Values(path ...string) []json.RawMessage {
+	in := d.root
+	if last := len(path) - 1; last > 0 {
+		m := d.find(path[:last])
+		if m == nil {
+			return nil
+		}
+		in = m.inner
+	}
+	var all []json.RawMessage
+	for _, m := range in {
+		if m.name == path[len(path)-1] {
+			all = append(all, json.RawMessage(d.Text[m.at:m.end:m.end]))
 		}
 	}
-	return count > 1
+	return all
 }
 
 // With returns a document with another value at a path of the shape, whose members are not read. The rest
@@ -190,36 +198,32 @@ func (o object) moved(at, end, by int) object {
 	return all
 }
 
-// A Member is one of a document that is written.
+// A Member is one of an object that is written.
 type Member struct {
 	Name  string
 	Value []byte // valid JSON; nil leaves the member out
 }
 
-// Written returns the document of an object with these members, whose values are not read.
-func Written(members ...Member) *Document {
-	d := &Document{Text: []byte{'{'}}
+// Written returns an object with these members.
+func Written(members ...Member) []byte {
+	text := []byte{'{'}
 	for _, m := range members {
 		if m.Value == nil {
 			continue
 		}
-		if len(d.root) > 0 {
-			d.Text = append(d.Text, ',')
+		if len(text) > 1 {
+			text = append(text, ',')
 		}
-		d.Text = append(append(d.Text, Quoted(m.Name)...), ':')
-		at := len(d.Text)
-		d.Text = append(d.Text, m.Value...)
-		d.root = append(d.root, member{name: m.Name, at: at, end: len(d.Text)})
+		text = append(append(append(text, Quoted(m.Name)...), ':'), m.Value...)
 	}
-	d.Text = append(d.Text, '}')
-	return d
+	return append(text, '}')
 }
 
 // Quoted returns a text as JSON. Bytes that are not UTF-8 become U+FFFD.
 func Quoted(text string) json.RawMessage {
-	quoted, err := jsontext.AppendQuote(nil, text)
-	if err != nil { // it is said of bytes that are not UTF-8, which were replaced
-		return json.RawMessage(strconv.QuoteToASCII("\ufffd"))
+	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\ufffd"))
+	if err != nil { // cannot be: it is UTF-8
+		return json.RawMessage(`""`)
 	}
 	return quoted
 }

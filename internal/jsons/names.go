@@ -71,10 +71,10 @@ func Folded(text string) string {
 	return string(folded)
 }
 
-// Text returns the text that JSON stands for, and false if it is another value. An escape of half a surrogate
-// pair, which is legal, stays different from all others.
+// Text returns the text that JSON stands for, and false if it is another value, or not JSON. An escape of half a
+// surrogate pair, which is legal, stays different from all others.
 func Text(raw json.RawMessage) (string, bool) {
-	if len(raw) < 2 || raw[0] != '"' {
+	if len(raw) < 2 || raw[0] != '"' || !json.Valid(raw) {
 		return "", false
 	}
 	return text(raw), true
