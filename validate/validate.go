@@ -237,6 +237,9 @@ func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.R
 // before returns the request that the handler gets, or what is said of one that is refused.
 // unchecked says why RawTools could not check the arguments, if it should have.
 func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked error, refusal *fault.Error, err error) {
+	if c.Method() == call.MethodSetLevel {
+		return req, nil, levelFault(req), nil
+	}
 	tool := c.Method() == middleware.MethodCallTool
 	if !tool && c.Method() != middleware.MethodGetPrompt {
 		return req, nil, nil, nil

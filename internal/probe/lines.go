@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -11,11 +12,11 @@ func lineChecks() []*Check {
 	// odd sends lines one after the other. ID in a line stands for an ID of its own.
 	odd := func(codes []int64, lines ...[2]string) func(t *trial) {
 		return func(t *trial) {
-			codes := codes
-			if codes != nil && t.version == current {
-				codes = append(slices.Clone(codes), codeMethodNotFound) // it has no ping
-			}
 			for _, line := range lines {
+				codes := codes
+				if codes != nil && strings.Contains(line[1], `"ping"`) && json.Valid([]byte(strings.Replace(line[1], "ID", "1", 1))) {
+					codes = append(slices.Clone(codes), codeMethodNotFound) // it may have no ping
+				}
 				o := t.odd(line[1], codes == nil)
 				if t.answered(line[0], o) && o.failed() {
 					t.coded(line[0], o, codes...)
