@@ -6,13 +6,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -34,13 +34,19 @@ func unread(t *testing.T, cmd *exec.Cmd) *os.File {
 // failing makes calls that fail, and expects all answers within a minute.
 func failing(t *testing.T, s *mcp.ClientSession, calls int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	require.NoError(t, failed(t.Context(), s, calls))
+}
+
+func failed(ctx context.Context, s *mcp.ClientSession, calls int) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for i := range calls {
 		res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "fail"})
-		require.NoError(t, err, "call %d", i)
-		require.True(t, res.IsError)
+		if err != nil || !res.IsError {
+			return fmt.Errorf("call %d: %w", i, err)
+		}
 	}
+	return nil
 }
 
 var wereDropped = regexp.MustCompile(`\d+ records were dropped, because [^"]*`)
@@ -132,12 +138,14 @@ func TestNobodyReadsTheLogOverHTTP(t *testing.T) {
 	require.NoError(t, err)
 	url := served.FindStringSubmatch(line)
 	require.NotNil(t, url, line)
-	var clients sync.WaitGroup
+	answered := make(chan error, 3)
 	for _, version := range []string{"2025-11-25", "2026-07-28", "2025-11-25"} {
 		s := connected(t, url[1], version, nil)
-		clients.Go(func() { failing(t, s, 500) })
+		go func() { answered <- failed(t.Context(), s, 500) }()
 	}
-	clients.Wait()
+	for range cap(answered) {
+		require.NoError(t, <-answered)
+	}
 	untilDropped(t, r, wholeText)
 	go func() { _, _ = io.Copy(io.Discard, r) }()
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
