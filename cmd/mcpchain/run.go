@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/drain"
-	"github.com/mcpchain/mcpchain/mask"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
@@ -116,17 +114,13 @@ func (r *running) prepare(std streams) error {
 	if err != nil {
 		return err
 	}
-	logs := io.Writer(std.err)
-	if r.Log != "" {
-		file, err := os.OpenFile(r.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		r.ends = append(r.ends, func() { _ = file.Close() }) // each record is one write
-		logs = file
+	errs, logs, err := r.outputs(std.err)
+	if err != nil {
+		return err
 	}
 	r.parts.Hide = config.Hider(append(os.Environ(), "redis="+r.Redis), r.Command, r.SecretEnv, secrets...)
 	r.parts.Logger = newLogger(logs, r.Config, r.parts.Hide)
+	slog.SetDefault(r.parts.Logger) // what libraries write with package log, too
 	if r.To != "" {
 		if r.start, err = reached(r.Config, header, r.parts.Logger); err != nil {
 			return err
@@ -136,7 +130,7 @@ func (r *running) prepare(std streams) error {
 	if err != nil {
 		return err
 	}
-	stderr := proxy.Lines(std.err)
+	stderr := proxy.Lines(errs)
 	if r.LogJSON && r.Log == "" {
 		stderr = func(line string) { r.parts.Logger.Info("the server writes", slog.String("line", line)) }
 	}
@@ -201,19 +195,6 @@ func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(au
 func loopback(host string) bool {
 	address := net.ParseIP(host)
 	return host == "localhost" || address != nil && address.IsLoopback()
-}
-
-// newLogger returns the log of the program, in which no value of a secret stands.
-func newLogger(w io.Writer, c *config.Config, hide func(string) string) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if c.Verbose {
-		opts.Level = slog.LevelDebug
-	}
-	var handler slog.Handler = slog.NewTextHandler(w, opts)
-	if c.LogJSON {
-		handler = slog.NewJSONHandler(w, opts)
-	}
-	return slog.New(mask.LogHandler(handler, hide))
 }
 
 // untilSignal returns a context that ends with a signal that ends the program, and a function that
