@@ -32,7 +32,7 @@ func serveHabit(habit string) {
 			Error  json.RawMessage
 		}
 		id := "null"
-		if err := json.Unmarshal(line, &m); err == nil && len(m.ID) > 0 {
+		if err = json.Unmarshal(line, &m); err == nil && len(m.ID) > 0 {
 			id = string(m.ID)
 		}
 		odd := slices.Contains([]byte("{[tf"), id[0])
