@@ -20,14 +20,14 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 	}
 	inner.Correction = func(e error) (string, map[string]any) {
 		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
-			c := f.data.correction()
+			c := f.correction()
 			return c.tool, c.arguments
 		}
 		return "", nil
 	}
 	inner.Tries = func(e error) string {
 		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
-			return f.data.tries()
+			return f.tries()
 		}
 		return ""
 	}

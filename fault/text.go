@@ -9,9 +9,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// text writes the public text. It leaves out empty lines; the first line always begins with the
-// kind's label.
-func (d *Data) text(reference bool) string {
+// text writes the public text, with the corrected call. It leaves out empty lines; the first line always
+// begins with the kind's label.
+func (d *Data) text(tries string, reference bool) string {
 	var b words.Builder
 	b.Grow(400 + len(d.Message) + len(d.Suggestion))
 	b.WriteString(d.Type.Label())
@@ -28,9 +28,9 @@ func (d *Data) text(reference bool) string {
 	}
 	d.Retry.text(&b, d.Type)
 	stepsText(&b, d.RecoverySteps)
-	if line := d.tries(); line != "" {
+	if tries != "" {
 		b.WriteString("\nTry: ")
-		b.WriteString(line)
+		b.WriteString(tries)
 	}
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -34,6 +35,7 @@ type child struct {
 	exited chan struct{}
 	ended  chan struct{} // closed when nothing is read any more
 	stderr tail
+	cut    atomic.Bool // the check has ended the server, or its reading
 }
 
 // startChild starts a command. Each line that it writes is given to receive; nothing is read before
@@ -80,7 +82,12 @@ func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*c
 		if hold != nil {
 			<-hold
 		}
-		readLines(read, receive)
+		readLines(read, func(line []byte) {
+			if c.cut.Load() && !bytes.HasSuffix(line, []byte{'\n'}) {
+				return // the check itself has cut it
+			}
+			receive(line)
+		})
 	}()
 	return c, nil
 }
@@ -153,12 +160,14 @@ func (c *child) hangUp() { c.sendRaw(nil) }
 
 // stopReading closes the server's standard output.
 func (c *child) stopReading() {
+	c.cut.Store(true)
 	_ = c.read.Close()
 	<-c.ended // a read that has not returned keeps the pipe open
 }
 
 // kill ends the server and all that it has started.
 func (c *child) kill() {
+	c.cut.Store(true)
 	killGroup(c.cmd)
 	select {
 	case <-c.exited:
