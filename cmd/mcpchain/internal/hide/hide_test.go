@@ -238,7 +238,9 @@ func TestJSON(t *testing.T) {
 	}
 	message := []byte(`{"a":"b"}`)
 	require.Same(t, &message[0], &hide.JSON(message, hider.Text)[0], "what has no secret is not copied")
-	require.Equal(t, `{"a`, string(hide.JSON([]byte(`{"a`), hider.Text)))
+	for _, text := range []string{`{"a %s`, `it is %s, and "nothing" else`, `{"a":%s}`, `{"a":1}; %s`} {
+		require.Equal(t, fmt.Sprintf(text, "[redacted]"), string(hide.JSON(fmt.Appendf(nil, text, "nabcdef9"), hider.Text)), "what is not JSON")
+	}
 
 	// A text that is JSON stays JSON, where the secret stands behind an escape and where it is a number.
 	for _, text := range []string{`{"level":"x\\nabcdef9","n":48291377}`, ` [{"id":"` + marshalled(awkward) + `","n":{"x":48291377}}]`} {

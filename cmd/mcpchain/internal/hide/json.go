@@ -10,7 +10,7 @@ import (
 
 // JSON returns a message of JSON-RPC whose strings, numbers and names have passed a function that hides secrets.
 // It stays JSON, what is not hidden keeps its bytes, and without a secret it is message itself. By its ID and its
-// method others know it, so that these stay.
+// method others know it, so that these stay. What is not JSON passes the function as it is.
 func JSON(message []byte, text func(string) string) []byte { return walk(message, text, true) }
 
 // Document is [JSON] for JSON that is no message.
@@ -47,7 +47,7 @@ func walk(in []byte, text func(string) string, message bool) []byte {
 		case c == ':':
 			w.key = false
 		case c == '"':
-			if end = stringEnd(in, i); end < 0 { // it is not JSON
+			if end = stringEnd(in, i); end < 0 {
 				return []byte(text(string(in)))
 			}
 			w.string(i, end)
@@ -56,6 +56,15 @@ func walk(in []byte, text func(string) string, message bool) []byte {
 				end++
 			}
 			w.number(i, end)
+		case isLetter(c):
+			for end < len(in) && isLetter(in[end]) {
+				end++
+			}
+			if word := string(in[i:end]); word != "true" && word != "false" && word != "null" {
+				return []byte(text(string(in)))
+			}
+		case bytes.IndexByte([]byte(" \t\r\n"), c) < 0:
+			return []byte(text(string(in)))
 		}
 		i = end
 	}
