@@ -42,6 +42,8 @@ type Options struct {
 	Chain mcp.Middleware
 	Hide  func(text string) string // takes the values of secrets out of what is not the server's success
 
+	HideResults bool // out of that, too
+
 	MaxRequest, MaxAnswer int // bytes of a line
 
 	Hang    time.Duration // zero or less: a server that hangs is left alone
@@ -357,7 +359,7 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 		case <-time.After(order):
 		}
 	}
-	p.write(m.Line)
+	p.write(p.hidden(m.Line))
 }
 
 // answers notes the call whose answer came: what follows it must not pass it. A failure may have
@@ -557,10 +559,11 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 	}
 	r, shown := c.noted()
 	line, failed := p.answer(c.ID, r, shown, res, err)
-	if failed {
-		line = []byte(p.Hide(string(line)))
-	} else {
+	if !failed {
 		p.session.succeeded(c.Message, r.result)
+	}
+	if p.hides(failed, res) {
+		line = p.hidden(line)
 	}
 	p.write(line)
 }

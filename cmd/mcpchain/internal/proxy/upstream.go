@@ -207,7 +207,7 @@ func (u *upstream) received(line []byte) {
 	case refused != nil:
 		// Many servers print a greeting, which no client can read.
 		log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line)), slog.String("reason", refused.Reason))
-		log.Debug("the dropped line", slog.String("line", clip(line)))
+		log.Debug("the dropped line", slog.String("line", u.proxy.clip(line)))
 		if refused.Method && refused.ID != nil {
 			go u.send(refused.Answer()) // it may read only after what it writes was read
 		}
@@ -227,7 +227,11 @@ func (u *upstream) received(line []byte) {
 
 const maxClip = 500
 
-func clip(line []byte) string { return string(line[:min(len(line), maxClip)]) }
+// clip returns the beginning of a line. What may be a part of a secret is hidden before it is cut.
+func (p *Proxy) clip(line []byte) string {
+	text := p.Hide(string(line[:min(len(line), maxLine)]))
+	return text[:min(len(text), maxClip)]
+}
 
 // wireError reads the error of an answer.
 func wireError(raw json.RawMessage) (*jsonrpc.Error, error) {
