@@ -192,7 +192,7 @@ func environments(dir string) map[string]environment {
 // workDir returns a directory whose name has none of the words of this test.
 func workDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "work")
+	dir, err := os.MkdirTemp("", "work") //nolint:usetesting // whose directory has the name of the test
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
@@ -291,7 +291,7 @@ func TestSecretsOfEnvironments(t *testing.T) {
 					lines := s.say(exit, words)
 					switch exit {
 					case "failure", "error", "structured", "notification", "request", "success":
-						require.True(t, strings.Contains(strings.Join(lines, "\n"), inJSON(words)), "%s: %s in %s", exit, words, lines[len(lines)-1])
+						require.NotEmpty(t, aroundOf(strings.Join(lines, "\n"), inJSON(words)), "%s: %s in %s", exit, words, lines[len(lines)-1])
 					case "stderr":
 						soon(t, func() bool { return strings.Contains(s.errs.String(), "LINE "+words+"\n") }, words)
 					}

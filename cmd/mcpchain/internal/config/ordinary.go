@@ -48,7 +48,8 @@ var commonWords = strings.Fields(`true false yes no on off y n t f
 	postgres postgresql mysql mariadb redis mongo mongodb rabbitmq rabbit kafka elastic elasticsearch cassandra sqlite oracle
 	mssql minio vault consul etcd nats memcached influxdb clickhouse grafana prometheus keycloak nginx docker kubernetes
 	github gitlab google azure aws slack stripe openai anthropic x-oauth-basic oauth2accesstoken git
-	hello world welcome letmein qwerty monkey dragon`)
+	hello world welcome letmein qwerty monkey dragon
+	content message result error params arguments text type name string number object integer boolean array assistant resource`)
 
 // ordinary reports whether a value also is an ordinary word, a number, or a path of this machine. Texts have those
 // without meaning the secret. When unsure it is not.

@@ -87,7 +87,7 @@ func printable(text string) bool {
 // those behind their names, as in "Server=db;Password=x", and the members of JSON.
 func (s *secrets) inside(value string) {
 	const most = 256 << 10
-	if len(value) > most {
+	if len(value) > most || strings.HasPrefix(value, "()") { // a function of a shell
 		return
 	}
 	if scheme, _, ok := withScheme(value); ok && !strings.EqualFold(scheme, "token") {
@@ -147,7 +147,7 @@ const (
 
 // placed says of each value where it is a secret.
 func (s *secrets) placed() []hide.Secret {
-	var all []hide.Secret
+	all := make([]hide.Secret, 0, len(s.sure)+len(s.values))
 	for _, value := range s.sure {
 		place := hide.Anywhere
 		if len(value) < longEnough {
@@ -170,9 +170,12 @@ func (s *secrets) placed() []hide.Secret {
 
 // harmlessURL reports whether a value is the URL of a service, without credentials and without what may be one.
 func harmlessURL(value string) bool {
-	u, err := url.Parse(value)
-	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !strings.Contains(value, "://") {
+	u, err := url.Parse(strings.TrimPrefix(value, "jdbc:"))
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return false
+	}
+	if u.Host == "" {
+		return slices.Contains([]string{"file", "sqlite", "sqlite3", "duckdb"}, u.Scheme)
 	}
 	path := strings.Trim(u.Path, "/")
 	web := strings.HasPrefix(u.Scheme, "http") || strings.HasPrefix(u.Scheme, "ws")

@@ -18,13 +18,13 @@ func TestWhatIsNoSecret(t *testing.T) {
 		"PWD=" + dir, "OLDPWD=" + dir + "/old", "SSH_AUTH_SOCK=/run/user/1000/keyring/ssh", "GOOGLE_APPLICATION_CREDENTIALS=/etc/nowhere/gcp.json",
 		"DB_PASSWORD_FILE=/run/secrets/db_password", "COOKIE_PATH=/var/lib/nowhere", "TOKEN_DIR=/srv/tokens", "AUTH_SOCK=/srv/auth", "SSH_KEY=" + dir + "/token", "API_KEY=" + dir + "/later",
 		"AUTH_METHOD=password", "POSTGRES_PASSWORD=postgres", "REDIS_PASSWORD=localhost", "MYSQL_PWD=Root", "AUTH_ENABLED_TOKEN=false", "DB_PASS=12345", "AUTH_TIMEOUT=3600s",
-		"REDIS_URL=redis://localhost:6379/0", "DATABASE_URL=postgres://inventory:inventory@db.internal/inventory", "NPM_TOKEN=${NPM_TOKEN}", "INVENTORY_SECRET=inventory",
+		"REDIS_URL=redis://localhost:6379/0", "DATABASE_URL=postgres://inventory:inventory@db.internal/inventory", "NPM_TOKEN=${NPM_TOKEN}", "MAIN_DATABASE_URL=file:./dev.db", "JDBC_URL=jdbc:postgresql://db:5432/shop", "ROOT_PASSWORD=content", "BASH_FUNC_f%%=() { token=words; }", "INVENTORY_SECRET=inventory",
 		"GIT_ASKPASS=/usr/lib/git/askpass.sh", "HOME=/home/somebody", "EMPTY_PASSWORD=",
 	}, []string{"server", "--token-file", "/srv/token.txt", "--auth-method", "certificate", "--password-stdin", "registry", "--api-key-env", "SOME_VARIABLE"}, nil)
 	for _, text := range []string{
 		"open '" + dir + "/nope.txt'", "cd " + dir + "/old", "connect /run/user/1000/keyring/ssh", "open /etc/nowhere/gcp.json", "open /run/secrets/db_password", "/var/lib/nowhere", "/srv/tokens", "/srv/auth",
 		"cannot read " + dir + "/token", "cannot write " + dir + "/later", "the method password is not known", `database "postgres" does not exist`, "dial localhost:6379", "Root",
-		"false", "12345 rows in 3600s", "cannot reach redis://localhost:6379/0", "the table inventory of db.internal/inventory", "set ${NPM_TOKEN}", "/usr/lib/git/askpass.sh",
+		"false", "12345 rows in 3600s", "cannot reach redis://localhost:6379/0", "the table inventory of db.internal/inventory", "set ${NPM_TOKEN}", "/usr/lib/git/askpass.sh", "cannot open file:./dev.db", "jdbc:postgresql://db:5432/shop", "the content is in words",
 		"/srv/token.txt", "certificate", "registry", "SOME_VARIABLE",
 	} {
 		require.Equal(t, text, hide(text))

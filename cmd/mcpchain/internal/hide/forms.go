@@ -159,7 +159,7 @@ func latin1(text string) (string, bool) {
 		if r > 0xff {
 			return "", false
 		}
-		out = append(out, byte(r))
+		out = append(out, byte(r)) //nolint:gosec // it is below
 	}
 	return string(out), utf8.ValidString(text) && len(out) != len(text)
 }

@@ -75,8 +75,8 @@ type span struct{ from, to int }
 // maxRounds is how many escapes may lie around a secret: those of JSON in a text in JSON, for example.
 const maxRounds = 4
 
-// window is how much of a text is looked at at once, which bounds what escapes take in memory. It is large beside
-// what stands in two of them.
+// window is how many bytes of a text are searched at once, which bounds what escapes take in memory. It is large
+// beside what stands in two of them.
 const window = 1 << 20
 
 // find returns where secrets stand in a text, in order and apart from each other.

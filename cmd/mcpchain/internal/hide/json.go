@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
@@ -52,7 +53,7 @@ func walk(in []byte, text func(string) string, message bool) []byte {
 			}
 			w.string(i, end)
 		case c == '-' || isDigit(c):
-			for end < len(in) && (isDigit(in[end]) || bytes.IndexByte([]byte("+-.eE"), in[end]) >= 0) {
+			for end < len(in) && (isDigit(in[end]) || strings.IndexByte("+-.eE", in[end]) >= 0) {
 				end++
 			}
 			w.number(i, end)
@@ -63,7 +64,7 @@ func walk(in []byte, text func(string) string, message bool) []byte {
 			if word := string(in[i:end]); word != "true" && word != "false" && word != "null" {
 				return []byte(text(string(in)))
 			}
-		case bytes.IndexByte([]byte(" \t\r\n"), c) < 0:
+		case strings.IndexByte(" \t\r\n", c) < 0:
 			return []byte(text(string(in)))
 		}
 		i = end
@@ -159,6 +160,6 @@ func quoted(text string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a text can always be written
+	_ = enc.Encode(text) //nolint:errchkjson // a text can always be written
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }

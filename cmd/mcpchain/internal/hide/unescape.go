@@ -168,7 +168,7 @@ func hexadecimal(text string, from, to int) (n rune, ok bool) {
 		case digit > 0xf:
 			digit -= 6
 		}
-		n = n<<4 | rune(digit)
+		n = n<<4 | rune(digit) //nolint:gosec // it is below 16
 	}
 	return n, true
 }
@@ -186,7 +186,7 @@ func byteOf(out []byte, text string, from, width int) ([]byte, int) {
 	if !ok {
 		return nil, 0
 	}
-	return append(out, byte(n)), width
+	return append(out, byte(n)), width //nolint:gosec // two digits
 }
 
 func percent(out []byte, text string) (plain []byte, width int) {
