@@ -85,7 +85,7 @@ func talk() {
 		text := map[string]any{"content": []any{map[string]any{"type": "text", "text": says}}}
 		switch {
 		case m.Method == "initialize":
-			put(map[string]any{"id": m.ID, "result": map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "talking", "version": "1"}}})
+			put(map[string]any{"id": m.ID, "result": map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "talking" + os.Getenv("TALKING_TOKEN"), "version": "1"}}})
 			continue
 		case m.Method == "tools/list":
 			schema := map[string]any{"type": "object", "properties": map[string]any{"exit": map[string]any{"type": "string"}, "say": map[string]any{"type": "string"}, "n": map[string]any{"type": "integer"}}}
@@ -113,6 +113,8 @@ func talk() {
 			put(map[string]any{"method": "notifications/message", "params": map[string]any{"level": "info", "data": map[string]any{"said": says}}})
 		case "request":
 			put(map[string]any{"id": "of the server", "method": "elicitation/create", "params": map[string]any{"message": says, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}}})
+		case "input":
+			text = map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"q": map[string]any{"method": "elicitation/create", "params": map[string]any{"message": says, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}}}}}
 		case "stray":
 			fmt.Println("STRAY " + strings.ReplaceAll(says, "\n", " "))
 		case "last words":
@@ -382,6 +384,8 @@ func TestSuccessesWithSecrets(t *testing.T) {
 		line := strings.Join(s.say("success", "${CI_REGISTRY_PASSWORD as plain} and ${SOMETHING as hex}"), "")
 		hidden := strings.Contains(line, "zq-registry-p4ss") || strings.Contains(line, hex.EncodeToString([]byte("zq-named-by-a-flag")))
 		require.Equal(t, flags == nil, hidden, line)
+		line = strings.Join(s.say("input", "for ${CI_REGISTRY_PASSWORD as plain}"), "")
+		require.Contains(t, line, `"message":"for [redacted]"`, "what asks the client is no success")
 		require.Contains(t, strings.Join(s.say("success", "é \u2028 words < of"), ""), `"text":"é \u2028 words \u003c of"`, "bytes stay")
 	}
 }
@@ -431,6 +435,13 @@ func TestReportsShowNoSecrets(t *testing.T) {
 		require.Equal(t, exitFailed, status, errs)
 		require.Contains(t, out, "refused")
 		require.Contains(t, out, "[redacted]")
+		hidden(out, errs)
+	}
+	t.Setenv("TALKING_TOKEN", "zq-name-of-a-server")
+	for _, format := range []string{"table", "json"} {
+		out, errs, status := executed(t, "compare", "-only", "unknown-method", "-format", format, "--", os.Args[0], "talking-server")
+		require.Zero(t, status, errs)
+		require.Contains(t, out, "talking[redacted]")
 		hidden(out, errs)
 	}
 	for _, broken := range []string{strings.Replace(to, w.URL[len("http://"):], "127.0.0.1:1", 1), "http://somebody:zq-pass word@127.0.0.1:x/zq-path"} {

@@ -79,7 +79,7 @@ func existingPath(value string) bool {
 		return true
 	}
 	parent := filepath.Dir(value)
-	if parent == "." || parent == ".." || parent == home || parent == filepath.Dir(parent) {
+	if parent == ".." || parent == home || parent == filepath.Dir(parent) {
 		return false
 	}
 	_, err = os.Stat(parent)

@@ -42,7 +42,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 // When it is not sure that a value is ordinary, it is hidden.
 func TestWhatIsASecretWhenUnsure(t *testing.T) {
 	for _, one := range []string{
-		"DB_PASSWORD=hunter", "DB_PASSWORD=123456", "DB_PASSWORD=postgres1", "DB_PASSWORD=inventory", "API_KEY=/9j4AAQSkZJRgABAQAAAQABAAD", "API_KEY=/nowhere/at/all", "API_KEY=./secret", "API_KEY=~secret",
+		"DB_PASSWORD=hunter", "DB_PASSWORD=123456", "DB_PASSWORD=postgres1", "DB_PASSWORD=inventory", "API_KEY=/9j4AAQSkZJRgABAQAAAQABAAD", "API_KEY=/nowhere/at/all", "API_KEY=./secret", "API_KEY=../secret", "API_KEY=secret/../secret", "API_KEY=~secret",
 		"GOOGLE_APPLICATION_CREDENTIALS=eyJ0eXBlIjoic2VydmljZSJ9", "SLACK_WEBHOOK_URL=https://hooks.example.com/services/T0/B0/x", "DATABASE_URL=postgres://db/x?password=y", "MYSQL_PWD=letmein2",
 	} {
 		_, value, _ := strings.Cut(one, "=")

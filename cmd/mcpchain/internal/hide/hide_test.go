@@ -89,6 +89,14 @@ func TestEveryForm(t *testing.T) {
 	}
 }
 
+// Old programs write one byte for a letter of western languages.
+func TestLatin1(t *testing.T) {
+	hider := hide.New(hide.Secret{Value: "kennwört"})
+	for _, form := range []string{"kennw\xf6rt", "kennw%F6rt", `kennw\xf6rt`, `kennw\366rt`} {
+		require.Equal(t, "[redacted].", hider.Text(form+"."))
+	}
+}
+
 // Base64 of a user and a password has the password at any of three places.
 func TestBase64OfCredentials(t *testing.T) {
 	for _, secret := range []hide.Secret{{Value: "hunter22-of-a-database"}, {Value: "ab1c", Place: hide.AsWord}, {Value: "postgres", Place: hide.Assigned}} {
@@ -101,8 +109,13 @@ func TestBase64OfCredentials(t *testing.T) {
 				_, left, _ := strings.Cut(strings.TrimSuffix(hidden, "[redacted], and more"), "Basic ")
 				plain, _ := base64.RawStdEncoding.DecodeString(left[:len(left)/4*4])
 				require.True(t, strings.HasPrefix(user+":", string(plain)), "%q of %q is left", plain, form)
+				require.LessOrEqual(t, len(left), len(user+":")*8/6, "no letter that the secret has a part in")
 			}
 		}
+	}
+	for _, secret := range []hide.Secret{{Value: "ab1c", Place: hide.AsWord}, {Value: "postgres", Place: hide.Assigned}} {
+		form := base64.StdEncoding.EncodeToString([]byte("user:" + secret.Value + "ql, and more"))
+		require.Equal(t, form, hide.New(secret).Text(form), "another word")
 	}
 }
 
@@ -209,7 +222,7 @@ func TestLargeTexts(t *testing.T) {
 			require.Equal(t, 1, strings.Count(hider.Text(text), hide.Redacted))
 		}
 	}
-	long := strings.Repeat("x", 1<<20-4) + "ab1cx" + strings.Repeat("y ", 1<<18)
+	long := strings.Repeat("x", 1<<20-5) + " ab1cx" + strings.Repeat("y ", 1<<18)
 	require.Equal(t, long, hider.Text(long), "the end of a part is no end of a word")
 }
 

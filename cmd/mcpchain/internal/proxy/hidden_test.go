@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
@@ -58,6 +59,12 @@ func TestSecretWhereAFailureIsCut(t *testing.T) {
 		text, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", before) + canary + strings.Repeat(" word", 4_000)})
 		line := c.call("1", "fail", string(text))
 		require.NotContains(t, line, "zq-c")
+		p := &Proxy{Options: Options{Hide: hide}}
+		require.NotContains(t, p.clippedError(&jsonrpc.Error{Message: strings.Repeat("x", before) + canary + strings.Repeat(" word", 4_000)}).Message, "zq-c")
+	}
+	for before := range maxClip {
+		text := strings.Repeat("x", before) + canary + strings.Repeat("y", maxClip)
+		require.NotContains(t, (&Proxy{Options: Options{Hide: hide}}).clip([]byte(text)), "zq-")
 	}
 }
 
