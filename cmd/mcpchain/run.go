@@ -21,6 +21,7 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/hide"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
@@ -63,7 +64,8 @@ func printConfig(args []string, std streams) int {
 		fmt.Fprintln(std.err, "mcpchain config:", err)
 		return exitFailed
 	}
-	_, _ = std.out.Write(text)
+	// A shell has put the values of variables into the command.
+	_, _ = std.out.Write(hide.Document(text, config.Hider(os.Environ(), nil, c.SecretEnv)))
 	return exitOK
 }
 
@@ -136,7 +138,7 @@ func (r *running) prepare(std streams) error {
 	}
 	r.opts = proxy.Options{
 		Command: r.Command, In: std.in, Out: rpc.NewWriter(std.out), Strange: !r.ForOperator(), Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
-		Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
+		HideResults: r.ScrubResults, Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
 		MaxRequest: r.MaxRequest, MaxAnswer: r.MaxAnswer, Hang: time.Duration(r.Hang),
 		Tools:   proxy.Tools{Hide: r.Hide, Reads: r.Reads, ReadOnly: r.ReadOnly},
 		Restart: proxy.Restart{First: 100 * time.Millisecond, Most: 30 * time.Second, Steady: time.Minute},

@@ -59,7 +59,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 		}
 	}
 	if r.wire != nil {
-		if clipped := clippedError(r.wire); clipped != r.wire {
+		if clipped := p.clippedError(r.wire); clipped != r.wire {
 			r.wire, r.m = clipped, nil
 		}
 		c.note(r, nil)
@@ -67,7 +67,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
-		if clipped := clippedResult(tool); clipped != tool {
+		if clipped := p.clippedResult(tool); clipped != tool {
 			if r.result, err = merged(r.result, tool, clipped); err != nil {
 				return nil, err
 			}
@@ -219,7 +219,7 @@ var standIns = map[string]func() mcp.Result{
 const maxWords = 12 << 10
 
 // clippedResult returns a failed result with no more text than that, res itself if it has none.
-func clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
+func (p *Proxy) clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
 	size := 0
 	for _, block := range res.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
@@ -237,7 +237,7 @@ func clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
 				continue
 			}
 			short := *text
-			short.Text = words.Clip(text.Text, left)
+			short.Text = words.Clip(p.Hide(text.Text), left) // first hidden: a secret may stand where it is cut
 			left -= min(left, len(text.Text))
 			block = &short
 		}
@@ -247,11 +247,11 @@ func clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
 }
 
 // clippedError is clippedResult for the error of a method. Its data is left out if it is too long.
-func clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
+func (p *Proxy) clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
 	if len(wire.Message)+len(wire.Data) <= maxWords {
 		return wire
 	}
-	short := &jsonrpc.Error{Code: wire.Code, Message: words.Clip(wire.Message, maxWords/2), Data: wire.Data}
+	short := &jsonrpc.Error{Code: wire.Code, Message: words.Clip(p.Hide(wire.Message), maxWords/2), Data: wire.Data}
 	if len(wire.Data) > maxWords/2 {
 		short.Data = nil
 	}

@@ -231,7 +231,7 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 	}
 	log := u.proxy.Logger
 	log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line.Line)), slog.String("reason", line.Reason))
-	log.Debug("the dropped line", slog.String("line", clip(line.Line)))
+	log.Debug("the dropped line", slog.String("line", u.proxy.clip(line.Line)))
 	if line.Method && line.ID != nil {
 		go u.send(line.Answer()) // it may read only after what it writes was read
 	}
@@ -255,7 +255,11 @@ func (u *upstream) received(m *rpc.Message) {
 
 const maxClip = 500
 
-func clip(line []byte) string { return string(line[:min(len(line), maxClip)]) }
+// clip returns the beginning of a line. What may be a part of a secret is hidden before it is cut.
+func (p *Proxy) clip(line []byte) string {
+	text := p.Hide(string(line[:min(len(line), maxLine)]))
+	return text[:min(len(text), maxClip)]
+}
 
 // wireError returns the error of an answer.
 func wireError(m *rpc.Message) (*jsonrpc.Error, error) {
