@@ -46,7 +46,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 		}
 		defer free()
 	}
-	r, err := p.forward(ctx, c)
+	r, err := p.forward(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,7 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	if !p.Tools.ReadOnly && !p.Serial {
 		return func() {}, nil
 	}
-	var tool *mcp.Tool
-	if c := call.FromContext(ctx); c != nil {
-		tool, _ = c.Server().Tool(nil)
-	}
-	reads := tool != nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint
+	reads := onlyReads(ctx)
 	switch {
 	case reads, !p.Tools.ReadOnly && !p.Serial:
 		return func() {}, nil
@@ -111,14 +107,34 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	}
 }
 
+// onlyReads reports whether the tool of a call is listed as one that only reads.
+func onlyReads(ctx context.Context) bool {
+	c := call.FromContext(ctx)
+	if c == nil {
+		return false
+	}
+	tool, _ := c.Server().Tool(nil)
+	return tool != nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint
+}
+
+// reads reports whether a request may be sent twice. A tool of which nothing is known may not.
+func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool {
+	if method != call.MethodCallTool {
+		return rpc.Reads(method)
+	}
+	return slices.Contains(p.Tools.Reads, call.Target(req)) || onlyReads(ctx)
+}
+
 // unknownTool is the SDK's error for a tool that there is not.
 func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }
 
-// forward sends the line of a call to the server. A subscription of version 2026-07-28, which lasts as
-// long as the session, is made again with a server that is started again.
-func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
+// forward sends the line of a call to the server: once, unless the line was not sent to a run that has ended. If the
+// session was lost, what only reads is sent a second time, in the next session. A subscription of version
+// 2026-07-28, which lasts as long as the session, is made again with a server that is started again.
+func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply, error) {
+	second := false // it is sent a second time
 	for tries := 0; ; tries++ {
 		if up := p.server(); up == nil {
 			c.placed() // it waits, and the lines behind it need not
@@ -132,8 +148,10 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
+		again := r.lost && !second && p.reads(ctx, c.Method, req)
+		second = second || again
 		switch {
-		case errors.Is(err, errEnded):
+		case errors.Is(err, errEnded), again:
 			select {
 			case <-up.ended: // and current waits for the next one
 				continue

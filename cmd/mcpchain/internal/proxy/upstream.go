@@ -48,6 +48,7 @@ type reply struct {
 	result json.RawMessage // of a success
 	wire   *jsonrpc.Error  // the server's own error
 	err    error           // there is no answer of the server's
+	lost   bool            // because its session was lost; see [rpc.FailedError]
 }
 
 // epoch makes time.Since read the monotonic clock only.
@@ -181,7 +182,7 @@ func (u *upstream) read() {
 			if failed.Again {
 				failed.Err = errEnded
 			}
-			u.deliver(failed.ID, reply{err: failed.Err})
+			u.deliver(failed.ID, reply{err: failed.Err, lost: failed.Lost})
 			continue
 		}
 		var long *rpc.TooLongError

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -19,7 +20,10 @@ func (s *Session) newRequest(ctx context.Context, method string, line []byte, ve
 	if line != nil {
 		body = bytes.NewReader(line)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.client.URL, body)
+	s.mu.Lock()
+	place := cmp.Or(s.place, s.client.URL)
+	s.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, method, place, body)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type Session struct {
 
 	mu      sync.Mutex
 	id      string           // of the session, "" if the server gave none
+	place   string           // where the server has sent its requests, see do; "" for the URL of the Client
 	version string           // on which initialize has agreed, or that the last request has named
 	calls   map[string]*call // by the keys of IDs
 	tools   headers.Tools
@@ -165,7 +166,7 @@ func (s *Session) Stop(grace time.Duration) {
 		ctx, cancel := context.WithTimeout(s.ctx, max(grace, closing))
 		defer cancel()
 		if req, err := s.newRequest(ctx, http.MethodDelete, nil, s.spoken(nil), id); err == nil {
-			if res, err := s.client.http.Do(req); err == nil {
+			if res, err := s.do(req, true); err == nil {
 				_ = res.Body.Close()
 			}
 		}
@@ -280,13 +281,14 @@ func (s *Session) request(m *rpc.Message) {
 func failed(c *call, err error) error {
 	var long *rpc.TooLongError
 	switch {
-	case errors.Is(err, errGone):
+	case errors.Is(err, errUnsent):
 		return &rpc.FailedError{ID: c.ID, Again: true}
 	case errors.As(err, &long):
 		long.ID = c.ID
 		return long
 	default:
-		return &rpc.FailedError{ID: c.ID, Err: err}
+		var f *failure
+		return &rpc.FailedError{ID: c.ID, Err: err, Lost: errors.As(err, &f) && f.lost}
 	}
 }
 
