@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 func runCommand() command {
@@ -96,7 +97,7 @@ type running struct {
 
 	parts config.Parts
 	opts  proxy.Options
-	start func(authorization func() string) (proxy.Server, error) // nil for a server that is started
+	start func(accepted func(authorization string)) (proxy.Server, error) // nil for a server that is started
 	ends  []func()                                                // what is to be closed, in this order
 }
 
@@ -140,7 +141,7 @@ func (r *running) prepare(std streams) error {
 		stderr = func(line string) { r.parts.Logger.Info("the server writes", slog.String("line", line)) }
 	}
 	r.opts = proxy.Options{
-		Command: r.Command, In: std.in, Out: std.out, Strange: !r.ForOperator(), Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
+		Command: r.Command, In: std.in, Out: rpc.NewWriter(std.out), Strange: !r.ForOperator(), Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
 		Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
 		MaxRequest: r.MaxRequest, MaxAnswer: r.MaxAnswer, Hang: time.Duration(r.Hang),
 		Tools:   proxy.Tools{Hide: r.Hide, Reads: r.Reads, ReadOnly: r.ReadOnly},
@@ -186,7 +187,7 @@ func (r *running) chain() (mcp.Middleware, error) {
 }
 
 // reached returns what begins a session with a server over HTTP.
-func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(authorization func() string) (proxy.Server, error), error) {
+func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(accepted func(authorization string)) (proxy.Server, error), error) {
 	if u, err := remote.Check(c.To); err == nil && u.Scheme == "http" && len(header) > 0 && !loopback(u.Hostname()) {
 		logger.Warn("headers are sent unencrypted, because the URL of -to is not https", slog.String("host", u.Host))
 	}
@@ -194,7 +195,7 @@ func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(au
 	if err != nil {
 		return nil, err
 	}
-	return func(authorization func() string) (proxy.Server, error) { return client.Start(authorization), nil }, nil
+	return func(accepted func(authorization string)) (proxy.Server, error) { return client.Start(accepted), nil }, nil
 }
 
 func loopback(host string) bool {

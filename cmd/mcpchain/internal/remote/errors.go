@@ -83,7 +83,7 @@ func (s *Session) statusError(res *http.Response, inSession bool) error {
 	means := middleware.HintOf(cause)
 	e := &failure{text: cause.Error(), cause: cause, effect: means.Effect, status: res.StatusCode, refused: means.Retry == fault.RetryNo}
 	switch {
-	case res.StatusCode == http.StatusUnauthorized && s.authorization == nil: // or it is the client's own
+	case res.StatusCode == http.StatusUnauthorized && s.accepted == nil: // or it is the client's own
 		e.hint = "Whoever runs mcpchain has to pass a valid token with -header, or in the headers of its file."
 	case res.StatusCode == http.StatusNotFound && inSession:
 		e.kind, e.effect = fault.KindServerError, fault.EffectUnknown

@@ -10,12 +10,15 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mcpchain/mcpchain/internal/jsons"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// newRequest returns a request of HTTP with what is the same for all messages.
-func (s *Session) newRequest(ctx context.Context, method string, line []byte, version, session string) (*http.Request, error) {
+// newRequest returns a request of HTTP with what is the same for all messages. authorization is that of the message
+// that causes it.
+func (s *Session) newRequest(ctx context.Context, method string, line []byte, version, session, authorization string) (*http.Request, error) {
 	var body io.Reader
 	if line != nil {
 		body = bytes.NewReader(line)
@@ -29,10 +32,8 @@ func (s *Session) newRequest(ctx context.Context, method string, line []byte, ve
 	}
 	req.Header.Set("User-Agent", "mcpchain")
 	maps.Copy(req.Header, s.client.Header)
-	if s.authorization != nil {
-		if value := s.authorization(); value != "" {
-			req.Header.Set("Authorization", value)
-		}
+	if s.accepted != nil && authorization != "" {
+		req.Header.Set("Authorization", authorization)
 	}
 	if line != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -47,6 +48,24 @@ func (s *Session) newRequest(ctx context.Context, method string, line []byte, ve
 	return req, nil
 }
 
+// accepts notes that the server has answered the POST of a message with 2xx.
+func (s *Session) accepts(m *rpc.Message) {
+	if s.accepted == nil {
+		return
+	}
+	s.mu.Lock()
+	s.own = m.Authorization
+	s.mu.Unlock()
+	s.accepted(m.Authorization)
+}
+
+// credentials are those for what no message causes.
+func (s *Session) credentials() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own
+}
+
 // describe adds what versions without sessions want to see of a message in the headers. Some servers
 // compare the name as it stands: raw says to send it so.
 func (s *Session) describe(header http.Header, m *rpc.Message, version string, raw bool) {
@@ -54,28 +73,24 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 		return
 	}
 	header.Set("Mcp-Method", headers.Encoded(m.Method))
-	var params struct {
-		Name      string                     `json:"name"`
-		URI       string                     `json:"uri"`
-		Arguments map[string]json.RawMessage `json:"arguments"`
-	}
-	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil {
-		return
-	}
-	name := params.Name
+	name := m.Text("params", "name")
 	switch m.Method {
 	case "tools/call":
 		s.mu.Lock()
 		bound := s.tools.Of(name)
 		s.mu.Unlock()
+		var args map[string]json.RawMessage
+		if raw := m.Value("params", "arguments"); len(bound) > 0 && raw != nil && jsons.Unmarshal(raw, &args) != nil {
+			return
+		}
 		for _, b := range bound {
-			if value, ok := b.Value(params.Arguments); ok {
+			if value, ok := b.Value(args); ok {
 				header.Set(headers.Param+b.Header, headers.Encoded(value))
 			}
 		}
 	case "prompts/get":
 	case "resources/read":
-		name = params.URI
+		name = m.Text("params", "uri")
 	default:
 		return
 	}

@@ -26,20 +26,20 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	own, is := ownOf(res, body, c.key)
 	c.retry = c.retry && res.StatusCode == http.StatusBadRequest // as the specification wants it of wrong headers
-	lost := inSession && s.loses(ctx, c.Message, res.StatusCode, own != nil)
+	lost := inSession && s.loses(ctx, c.Authorization, res.StatusCode, own != nil)
 	if res.StatusCode == http.StatusNotFound {
 		s.moved("")
 	}
 	switch {
 	case own != nil:
-		s.received(c, own)
+		s.passed(c, own, nil, nil)
 	case lost:
 		return goneError()
 	case is != nil:
-		s.received(c, rpc.Failed(c.ID, wire(is)))
+		s.passed(c, rpc.Failed(c.ID, wire(is)), nil, nil)
 	case c.Method == "server/discover" && (res.StatusCode == http.StatusBadRequest || res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
 		// What a server of an older version answers over stdio, by which clients know it.
-		s.received(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}))
+		s.passed(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}), nil, nil)
 	default:
 		return s.statusError(res, inSession)
 	}
@@ -48,15 +48,15 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 
 // ownOf returns the answer in a body that names the request, or the error of JSON-RPC in an answer that
 // names none. Both are nil if there is no such answer.
-func ownOf(res *http.Response, body []byte, key string) (own []byte, is []byte) {
+func ownOf(res *http.Response, body []byte, key string) (own, is *rpc.Message) {
 	for _, line := range bodyLines(res, body) {
-		m, bad := rpc.ParseServer(line)
+		m, bad := rpc.ParseServer(inLine(line))
 		switch {
 		case bad != nil || m.Method != "":
 		case m.ID.Key() == key:
-			return line, nil
+			return m, nil
 		case m.Error != nil:
-			is = m.Error
+			is = m
 		}
 	}
 	return nil, is
@@ -65,7 +65,8 @@ func ownOf(res *http.Response, body []byte, key string) (own []byte, is []byte) 
 // bodyLines returns the messages in a body, as lines.
 func bodyLines(res *http.Response, body []byte) (lines [][]byte) {
 	if !isStream(res) {
-		return messages(body)
+		lines, _ = messages(body)
+		return lines
 	}
 	events := newEventReader(bytes.NewReader(body), len(body), position{})
 	for {
@@ -73,15 +74,15 @@ func bodyLines(res *http.Response, body []byte) (lines [][]byte) {
 		if err != nil {
 			return lines
 		}
-		lines = append(lines, inLine(data))
+		lines = append(lines, data)
 	}
 }
 
 // loses reports whether the server does not have the session, after it has answered a message of it with a
 // status. The session is lost then, and later requests go to another one. own reports whether the answer
 // named the request, so that it says nothing of the session if the status is not 404.
-func (s *Session) loses(ctx context.Context, m *rpc.Message, status int, own bool) bool {
-	if status != http.StatusNotFound && (status != http.StatusBadRequest || own) || !s.forgotten(ctx, m, status) {
+func (s *Session) loses(ctx context.Context, authorization string, status int, own bool) bool {
+	if status != http.StatusNotFound && (status != http.StatusBadRequest || own) || !s.forgotten(ctx, authorization, status) {
 		return false
 	}
 	s.lose("the server has no such session (" + strconv.Itoa(status) + " " + http.StatusText(status) + ")")
@@ -90,7 +91,7 @@ func (s *Session) loses(ctx context.Context, m *rpc.Message, status int, own boo
 
 // forgotten reports whether the server refuses a ping as it has refused a request of the session. 404
 // says so by the specification. Many servers say 400 instead, as for other reasons.
-func (s *Session) forgotten(ctx context.Context, of *rpc.Message, status int) bool {
+func (s *Session) forgotten(ctx context.Context, authorization string, status int) bool {
 	ctx, cancel := context.WithTimeout(ctx, refusalTime)
 	defer cancel()
 	s.mu.Lock()
@@ -99,8 +100,8 @@ func (s *Session) forgotten(ctx context.Context, of *rpc.Message, status int) bo
 	if gone { // another request has found out
 		return true
 	}
-	ping := rpc.TextID("mcpchain-ping")
-	req, err := s.newRequest(ctx, http.MethodPost, rpc.Request(ping, "ping", nil), s.spoken(nil), id)
+	ping := rpc.Request(rpc.RandomID(), "ping", nil)
+	req, err := s.newRequest(ctx, http.MethodPost, ping.Line, s.spoken(nil), id, authorization)
 	if err != nil {
 		return false
 	}
@@ -109,7 +110,7 @@ func (s *Session) forgotten(ctx context.Context, of *rpc.Message, status int) bo
 		return false
 	}
 	body, _, _ := readAll(res.Body, maxRefusal, refusalTime)
-	if own, _ := ownOf(res, body, ping.Key()); own != nil {
+	if own, _ := ownOf(res, body, ping.ID.Key()); own != nil {
 		return false
 	}
 	return res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusBadRequest && status == http.StatusBadRequest

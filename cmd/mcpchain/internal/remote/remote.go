@@ -100,11 +100,13 @@ func sentOnce(header http.Header) http.Header {
 	return once
 }
 
-// Start begins a session. Nothing is sent until a line is written. authorization returns the header of that name
-// for the next request, "" for that of Options; nil means that.
-func (c *Client) Start(authorization func() string) *Session {
+// Start begins a session. Nothing is sent until a message is written. If accepted is nil, each request has the
+// headers of Options. Else the requests that a message causes have the message's Authorization, if it has one, and
+// accepted is called with that each time the server has answered a POST of a message with 2xx, before the answer is
+// passed on. It is called by several goroutines.
+func (c *Client) Start(accepted func(authorization string)) *Session {
 	s := &Session{
-		client: c, authorization: authorization, events: make(chan event), refuses: make(chan struct{}, 1), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
+		client: c, accepted: accepted, events: make(chan event), refuses: make(chan struct{}, 1), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
 		calls: map[string]*call{}, how: "it was ended",
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -73,12 +73,12 @@ func begin(t *testing.T, url string) *side {
 	s := &side{Session: c.Start(nil), t: t, log: log, next: make(chan event, 100)}
 	go func() {
 		for {
-			line, err := s.Next()
+			m, err := s.Next()
 			if errors.Is(err, io.EOF) {
 				close(s.next)
 				return
 			}
-			s.next <- event{line, err}
+			s.next <- event{m, err}
 		}
 	}()
 	t.Cleanup(func() {
@@ -90,7 +90,9 @@ func begin(t *testing.T, url string) *side {
 
 func (s *side) send(line string) {
 	s.t.Helper()
-	require.NoError(s.t, s.Write([]byte(line)))
+	m, err := rpc.Read([]byte(line))
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.Write(m))
 }
 
 // line returns the next line.
@@ -100,8 +102,11 @@ func (s *side) line() string {
 	if of := (*rpc.FailedError)(nil); errors.As(e.err, &of) {
 		require.NoError(s.t, of.Err)
 	}
+	if refused := (*rpc.RefusedError)(nil); errors.As(e.err, &refused) {
+		return string(refused.Line)
+	}
 	require.NoError(s.t, e.err)
-	return string(e.line)
+	return string(e.m.Line)
 }
 
 func (s *side) event() event {
@@ -121,7 +126,7 @@ func (s *side) failure() *failure {
 	s.t.Helper()
 	e := s.event()
 	var of *rpc.FailedError
-	require.ErrorAs(s.t, e.err, &of, "%s", e.line)
+	require.ErrorAs(s.t, e.err, &of, "%v", e.m)
 	require.False(s.t, of.Again)
 	var f *failure
 	require.ErrorAs(s.t, of.Err, &f)
@@ -134,7 +139,7 @@ func (s *side) nothing() {
 	s.t.Helper()
 	select {
 	case e, ok := <-s.next:
-		require.FailNow(s.t, "something comes", "%v %s %v", ok, e.line, e.err)
+		require.FailNow(s.t, "something comes", "%v %v %v", ok, e.m, e.err)
 	case <-time.After(100 * time.Millisecond):
 	}
 }
@@ -191,7 +196,7 @@ func TestMessagesPassAsTheyAre(t *testing.T) {
 		}, []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-3,"message":"m"}}`}},
 		"an error of none": {func(w http.ResponseWriter) {
 			answerJSON(w, 500, `{"jsonrpc":"2.0","id":null,"error":{"code":-3,"message":"m","data":[1]}}`)
-		}, []string{`{"error":{"code":-3,"message":"m","data":[1]},"id":1,"jsonrpc":"2.0"}`}},
+		}, []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-3,"message":"m","data":[1]}}`}},
 		"an illegal answer": {func(w http.ResponseWriter) { answerJSON(w, 200, `{"id":1,"result":{}}`) }, []string{`{"id":1,"result":{}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +296,12 @@ func TestHeadersOfAMessage(t *testing.T) {
 			if strings.Contains(string(body), `"cursor":"2"`) {
 				page = `"tools":[{"name":"größe","inputSchema":{"properties":{"a":{"x-mcp-header":"A"},"in":{"properties":{"b":{"x-mcp-header":"B"},"c":{"x-mcp-header":7},"d":{"x-mcp-header":"no name"}}}}}}]`
 			}
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":"mcpchain-tools","result":{`+page+`}}`)
+			asked, err := rpc.Read(body)
+			if err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			answerJSON(w, 200, string(rpc.Answered(asked.ID, json.RawMessage(`{`+page+`}`)).Line))
 		case strict.Load() && r.Header.Get("Mcp-Name") != "größe":
 			answerJSON(w, 400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"header mismatch"}}`)
 		default:
@@ -564,53 +574,6 @@ func TestCancelled(t *testing.T) {
 	require.Equal(t, "2026-07-28", <-ended)
 	s.nothing()
 	require.Empty(t, noted)
-}
-
-// A session that is gone is told, and what was refused for it may be sent again. What was on its way
-// is waited for.
-func TestGone(t *testing.T) {
-	for status, refusal := range map[int]string{404: `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Session not found"}}`, 400: "no valid session"} {
-		gone, slow := atomic.Bool{}, make(chan struct{})
-		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			switch {
-			case strings.Contains(string(body), "initialize"):
-				w.Header().Set("Mcp-Session-Id", "s")
-				answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
-			case strings.Contains(string(body), "slow"):
-				<-slow
-				answerJSON(w, 200, `{"jsonrpc":"2.0","id":5,"result":{}}`)
-			case gone.Load():
-				answerJSON(w, status, refusal)
-			case strings.Contains(string(body), "unknown"):
-				answerJSON(w, status, `{"jsonrpc":"2.0","id":6,"error":{"code":-32601,"message":"Method not found"}}`)
-			default:
-				w.WriteHeader(status)
-				if strings.Contains(string(body), `"ping"`) {
-					return
-				}
-			}
-		}))
-		s.send(hi)
-		require.Contains(t, s.line(), "2025-11-25")
-		s.send(`{"jsonrpc":"2.0","id":5,"method":"slow"}`)
-		s.send(`{"jsonrpc":"2.0","id":6,"method":"unknown"}`)
-		require.Contains(t, s.line(), "Method not found", "which says nothing of the session")
-		gone.Store(true)
-		s.send(ping)
-		again := func() {
-			var of *rpc.FailedError
-			require.ErrorAs(t, s.event().err, &of)
-			require.True(t, of.Again)
-		}
-		again()
-		s.send(ping)
-		again()
-		close(slow)
-		require.Contains(t, s.line(), `"id":5`)
-		<-s.Ended()
-		require.Contains(t, s.How(), "the server has no such session")
-	}
 }
 
 // Not every 400 is of a session that there is not, and a notification finds out, too. initialize is of
