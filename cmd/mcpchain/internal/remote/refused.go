@@ -105,7 +105,7 @@ func (s *Session) forgotten(ctx context.Context, authorization string, status in
 	if err != nil {
 		return false
 	}
-	res, err := s.do(req, true)
+	res, err := s.do(req, true) //nolint:bodyclose // readAll closes it
 	if err != nil {
 		return false
 	}
