@@ -73,8 +73,8 @@ func textOf(err error) string {
 }
 
 // statusError is for an answer that is none of MCP, but one of HTTP. What that means is read by the
-// library; the call is that one request, so what became of the one became of the other. But 404 of a
-// server that has the session is a contradiction, which proves nothing.
+// library; the call is that one request, so what became of the one became of the other. But 404 in a
+// session that the server has is a contradiction, which proves nothing.
 func (s *Session) statusError(res *http.Response, inSession bool) error {
 	if res.StatusCode < http.StatusBadRequest {
 		return s.redirectError(res)
@@ -86,8 +86,8 @@ func (s *Session) statusError(res *http.Response, inSession bool) error {
 	case res.StatusCode == http.StatusUnauthorized && s.accepted == nil: // or it is the client's own
 		e.hint = "Whoever runs mcpchain has to pass a valid token with -header, or in the headers of its file."
 	case res.StatusCode == http.StatusNotFound && inSession:
-		e.kind, e.effect = fault.KindServerError, fault.EffectUnknown
-		e.text += ", and has the session"
+		e.kind, e.effect, e.cause = fault.KindServerError, fault.EffectUnknown, nil
+		e.text += ", and not with the answer to the request"
 	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed:
 		e.kind = fault.KindServerError // what the call names was not even looked for
 		e.text += ", so there may be no MCP server at the URL of -to"
