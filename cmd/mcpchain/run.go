@@ -98,7 +98,7 @@ type running struct {
 	parts config.Parts
 	opts  proxy.Options
 	start func(accepted func(authorization string)) (proxy.Server, error) // nil for a server that is started
-	ends  []func()                                                // what is to be closed, in this order
+	ends  []func()                                                        // what is to be closed, in this order
 }
 
 func (r *running) end() {

@@ -65,8 +65,7 @@ func brokenError(err error, began bool) error {
 
 // textOf returns the text of an error without the URL, which may hold secrets.
 func textOf(err error) string {
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err
 	}
 	return err.Error()
