@@ -104,7 +104,7 @@ func TestWhatALostSessionIs(t *testing.T) {
 				var f *failure
 				require.ErrorAs(t, s.event().err, &of)
 				require.ErrorAs(t, of.Err, &f)
-				require.ErrorContains(t, f, one.fails)
+				require.ErrorContains(t, of.Err, one.fails)
 				require.Equal(t, one.effect, f.Effect())
 				require.Equal(t, one.lost, of.Lost)
 				require.False(t, of.Again)

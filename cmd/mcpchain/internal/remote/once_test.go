@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -120,25 +122,76 @@ func TestARedirectedCallIsSentOnce(t *testing.T) {
 		require.Equal(t, map[string]int{"/ tools/call": 1, "/mcp/ tools/call": 1}, seen)
 	}
 
-	// A place that is not there any more is left.
-	var moved atomic.Bool
+	// A place where no server is any more is left.
+	for want, there := range map[string]http.HandlerFunc{
+		"404 Not Found": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"answered 200 OK with text/html": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<form>")
+		},
+	} {
+		var moved atomic.Bool
+		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/" && !moved.Load():
+				http.Redirect(w, r, "/old", http.StatusTemporaryRedirect)
+			case r.URL.Path == "/old" && moved.Load():
+				there(w, r)
+			default:
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+			}
+		}))
+		s.send(ping)
+		s.line()
+		moved.Store(true)
+		s.send(ping)
+		require.ErrorContains(t, s.failure(), want)
+		s.send(ping)
+		s.line()
+	}
+}
+
+// A connection of which no byte could be written has brought nothing to the server: the request goes over another.
+func TestWhatWasNotWrittenIsSentAgain(t *testing.T) {
+	var calls atomic.Int64
 	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/" && !moved.Load():
-			http.Redirect(w, r, "/old", http.StatusTemporaryRedirect)
-		case r.URL.Path == "/old" && moved.Load():
-			w.WriteHeader(http.StatusNotFound)
-		default:
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "write") {
+			calls.Add(1)
 		}
+		answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	}))
+	first := &breaking{}
+	transport := s.client.http.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if first.Conn == nil && err == nil {
+			first.Conn = conn
+			return first, nil
+		}
+		return conn, err
+	}
 	s.send(ping)
 	s.line()
-	moved.Store(true)
-	s.send(ping)
-	require.ErrorContains(t, s.failure(), "404 Not Found")
-	s.send(ping)
-	s.line()
+	first.broken.Store(true)
+	s.send(write)
+	require.Contains(t, s.line(), "result")
+	require.EqualValues(t, 1, calls.Load())
+}
+
+// breaking is a connection that takes no byte any more once it is broken.
+type breaking struct {
+	net.Conn
+
+	broken atomic.Bool
+}
+
+func (b *breaking) Write(p []byte) (int, error) {
+	if b.broken.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return b.Conn.Write(p)
 }
 
 // A call is sent again with other headers only if the server has refused them as the specification says.

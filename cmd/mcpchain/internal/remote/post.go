@@ -75,7 +75,7 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	}
 	lines, ok := messages(body)
 	if !ok {
-		return illegalError(res, "which is no message")
+		return s.illegalError(res, "which is no message")
 	}
 	for _, line := range lines {
 		s.received(c, line)
@@ -83,7 +83,7 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	if c.answered {
 		return nil
 	}
-	return illegalError(res, "and not with the answer to the request")
+	return s.illegalError(res, "and not with the answer to the request")
 }
 
 // joins returns the ID of the session that a request belongs to, "" if it belongs to none. Its error
