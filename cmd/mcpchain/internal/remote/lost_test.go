@@ -163,3 +163,17 @@ func TestAfterALostSession(t *testing.T) {
 	}
 	<-s.Ended()
 }
+
+// A call that was taken before the session was lost, and not yet sent, is not sent.
+func TestWhatWasNotSentIsSaidToBe(t *testing.T) {
+	s := begin(t, serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
+	s.mu.Lock()
+	s.gone = true
+	s.mu.Unlock()
+	m, err := rpc.Read([]byte(write))
+	require.NoError(t, err)
+	c := &call{Message: m, key: m.ID.Key()}
+	var of *rpc.FailedError
+	require.ErrorAs(t, failed(c, s.exchange(t.Context(), c)), &of)
+	require.True(t, of.Again)
+}
