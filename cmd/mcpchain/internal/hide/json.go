@@ -47,11 +47,9 @@ func walk(in []byte, text func(string) string, message bool) []byte {
 			}
 			end := int(dec.InputOffset())
 			w.depth = dec.StackDepth()
-			in, length := dec.StackIndex(w.depth)
-			w.key = in == '{' && length%2 == 1
-			if w.read(end-len(raw), end); in == '[' {
-				w.name = ""
-			}
+			of, length := dec.StackIndex(w.depth)
+			w.key = of == '{' && length%2 == 1
+			w.read(end-len(raw), end)
 		default:
 			if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
 				if w.out == nil {
