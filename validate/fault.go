@@ -17,6 +17,7 @@ const maxAnswer = 3584
 type answer struct {
 	public  *fault.Error
 	private *classify.Correction
+	beside  bool // the message of public is the tool's own words
 }
 
 // faultOf makes one fault of a report: as many of its violations as fit, and the corrected

@@ -187,12 +187,15 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	if err != nil {
 		return nil, err
 	}
+	if unchecked != nil {
+		c.NoteUnchecked(unchecked)
+	}
 	res, err := next(ctx, c.Method(), checked)
 	if explained, ok := err.(*explainedError); ok {
 		err = explained.error // and explained again, by the options of this middleware
 	}
 	f := c.Failure(res, err)
-	if unchecked != nil && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
+	if unchecked != nil && c.Method() == middleware.MethodCallTool && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
 		v.warn(c, checked, unchecked)
 	}
 	if f != nil {
@@ -222,11 +225,13 @@ func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.R
 	var e answer
 	switch {
 	case f.Wire() != nil:
-		v.suggest(ctx, c, f)
+		if !v.suggest(ctx, c, f) && v.AfterFailure && c.Method() == middleware.MethodCallTool {
+			v.misfit(ctx, c, checked, next, f)
+		}
 	case c.Method() == middleware.MethodCallTool:
 		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
-		e.public = v.promptFault(ctx, c, checked, next)
+		e.public, _ = v.promptFault(ctx, c, checked, next)
 	}
 	if e.public != nil {
 		v.explain(c, f, e)
@@ -244,12 +249,11 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 		return req, nil, answer{public: e}, nil
 	}
 	if !tool {
-		if v.StrictPrompts {
-			if e := v.promptFault(ctx, c, req, next); e != nil {
-				return req, nil, answer{public: e}, nil
-			}
+		if !v.StrictPrompts {
+			return req, nil, answer{}, nil
 		}
-		return req, nil, answer{}, nil
+		e, missing := v.promptFault(ctx, c, req, next)
+		return req, missing, answer{public: e}, nil
 	}
 	sent := call.ArgumentsOf(req)
 	req = withObject(req)
@@ -275,16 +279,9 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) answer {
-	schema := func() *explain.Schema {
-		s, err := v.schemaOf(callOf(ctx, c, req).Server().ToolNow(next))
-		if err != nil || s == nil { // nobody knows what the tool takes
-			return anyObject()
-		}
-		return s
-	}
-	explained := func(of func() *explain.Schema, args []byte) *explain.Report {
-		return guarded(func() *explain.Report { return of().Explain(args, v.HideReceived) })
-	}
+	now := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().ToolNow(next)) }
+	schema := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().Tool(next)) }
+	explained := func(of func() *explain.Schema, args []byte) *explain.Report { return v.explained(of, args) }
 	name := toolName(c, req)
 	earlier, again := safe.As[*refused](f.Err())
 	switch {
@@ -298,7 +295,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 			}
 		}
 		if report == nil {
-			report = explained(schema, args)
+			report = explained(now, args)
 		}
 		return answered(c, report, name, args)
 	case again && !v.HideReceived && !earlier.secret && name == earlier.tool && bytes.Equal(args, earlier.args):
@@ -315,6 +312,11 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	}
 	var report *explain.Report
 	if v.AfterFailure {
+		if res := f.Result(); res != nil && f.View().Own {
+			if _, ours := classify.FromMeta(res.Meta); ours {
+				return answer{} // the server has this library, and says itself what is wrong
+			}
+		}
 		report = explained(schema, orObject(args))
 	} else if args = bytes.TrimSpace(args); f.Explainable() && len(args) > 0 && args[0] != '{' && string(args) != "null" {
 		report = explained(anyObject, args) // which no tool takes
@@ -323,8 +325,23 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		return answer{}
 	}
 	a := answered(c, report, name, args)
-	a.public = beside(f, a.public, report)
+	a.public, a.beside = beside(f, a.public, report), f.View().Own
 	return a
+}
+
+// known returns the input schema of a tool that was looked up, one that every tool has if nobody knows
+// what the tool takes.
+func (v *validator) known(tool *mcp.Tool, err error) *explain.Schema {
+	s, err := v.schemaOf(tool, err)
+	if err != nil || s == nil {
+		return anyObject()
+	}
+	return s
+}
+
+// explained returns what is wrong with arguments, nil for nothing.
+func (v *validator) explained(schema func() *explain.Schema, args []byte) *explain.Report {
+	return guarded(func() *explain.Report { return schema().Explain(args, v.HideReceived) })
 }
 
 // answered makes an answer of a report about what a middleware got as the arguments, with the corrected
@@ -359,11 +376,18 @@ func beside(f *failure.Failure, e *fault.Error, report *explain.Report) *fault.E
 	own := f.Fault().Data()
 	about := e.Data()
 	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
-	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why.")
-	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		own.Suggestion += " " + words.Cut(one.Message, maxRepeated)
-	}
+	own.Suggestion = strings.TrimSpace(own.Suggestion + " " + mayBeWhy(report))
 	return fault.FromData(own)
+}
+
+// mayBeWhy says in sentences what is wrong with the arguments of a call that failed for a reason of the
+// handler's own.
+func mayBeWhy(report *explain.Report) string {
+	text := "The arguments do not fit the tool's input schema, which may be why."
+	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
+		text += " " + words.Cut(one.Message, maxRepeated)
+	}
+	return text
 }
 
 // maxRepeated is how many characters of a sentence are told again in the text.
@@ -381,7 +405,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 
 // explain puts the fault in the place of what was known of a failure.
 func (v *validator) explain(c *call.Call, f *failure.Failure, e answer) {
-	c.Explain(f, classify.Finding{Fault: e.public, Private: e.private, Protocol: v.ProtocolError})
+	c.Explain(f, classify.Finding{Fault: e.public, Private: e.private, Beside: e.beside, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put
