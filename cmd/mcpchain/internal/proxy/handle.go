@@ -14,8 +14,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/words"
 
@@ -35,21 +38,26 @@ func (t *Tools) filters() bool { return len(t.Hide) > 0 || t.ReadOnly }
 // success stands for the line of the server; see [Proxy.answer].
 func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	c, _ := ctx.Value(callKey{}).(*request)
-	if outer := call.FromContext(ctx); outer != nil && outer.Quiet() || c == nil || method != c.Method {
+	outer := call.FromContext(ctx)
+	if outer != nil && outer.Quiet() || c == nil || method != c.Method {
 		return p.lookup(ctx, method, req)
 	}
 	c.note(reply{}, nil)
-	if method == call.MethodCallTool {
-		free, err := p.admit(ctx, c, req)
-		if err != nil {
-			return nil, err
-		}
-		defer free()
-	}
-	r, err := p.forward(ctx, c)
+	free, err := p.admit(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
+	defer free()
+	c.forwarded.Store(true)
+	r, err := p.forward(ctx, c)
+	var hung *silentError
+	if errors.As(err, &hung) {
+		return nil, p.silenced(req, hung)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.answeredAgain(req)
 	if method == call.MethodListTools && r.wire == nil {
 		if p.lists.keep(method, req, r.result); p.Tools.filters() {
 			if shown, changed := p.Tools.filter(r.result); changed {
@@ -62,52 +70,107 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 			r.wire, r.line = clipped, nil
 		}
 		c.note(r, nil)
-		return nil, p.suggest(ctx, method, req, r.wire)
+		return nil, unknown(ctx, method, req, r.wire)
 	}
 	shown := p.result(method, r.result)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
-		if clipped := clippedResult(tool); clipped != tool {
-			if r.result, err = merged(r.result, tool, clipped); err != nil {
+		if legal := p.legal(ctx, clippedResult(tool)); legal != tool {
+			if r.result, err = merged(r.result, tool, legal); err != nil {
 				return nil, err
 			}
-			r.line, shown, tool = rpc.Answered(c.ID, r.result), clipped, clipped
+			r.line, shown, tool = rpc.Answered(c.ID, r.result), legal, legal
 		}
 		c.note(r, shown)
-		if err := p.misnamed(ctx, req, tool); err != nil {
-			return nil, err
+		if outer != nil {
+			outer.Establish(asServed)
+			if names := nearNames(ctx, call.Target(req)); len(names) > 0 {
+				misnamed(outer, req, tool, names)
+			}
 		}
 		return shown, nil
 	}
 	c.note(r, shown)
-	return shown, nil // without a result it is nil, and package recover says so
+	return shown, nil
 }
 
-// admit waits until a call of a tool may be made, or says why it may not. free is called after it.
+// asServed says that what the server says of a failure stays whole.
+var asServed = &call.Settings{KeepBlocks: true}
+
+// legal returns a failed result without structured content that the output schema of the tool forbids:
+// some clients drop such a result, with all that it says.
+func (p *Proxy) legal(ctx context.Context, res *mcp.CallToolResult) *mcp.CallToolResult {
+	c := call.FromContext(ctx)
+	if res.StructuredContent == nil || c == nil {
+		return res
+	}
+	raw, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		return res
+	}
+	if valid := c.Server().Output(&p.outputs, nil); valid == nil || valid(raw) {
+		return res
+	}
+	without := *res
+	without.StructuredContent = nil
+	return &without
+}
+
+// admit waits until a call may be made, or says why it may not. free is called after it.
 func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free func(), err error) {
-	name := call.Target(req)
-	if slices.Contains(p.Tools.Hide, name) {
-		return nil, unknownTool(name)
+	free = func() {}
+	if c.Method == call.MethodCallTool && slices.Contains(p.Tools.Hide, call.Target(req)) {
+		return nil, unknownTool(call.Target(req))
 	}
-	if !p.Tools.ReadOnly && !p.Serial {
-		return func() {}, nil
+	if outer := call.FromContext(ctx); p.Strict && outer != nil {
+		if err := unlearned(c.Method, req, outer.Unchecked()); err != nil {
+			return nil, err
+		}
 	}
-	var tool *mcp.Tool
-	if c := call.FromContext(ctx); c != nil {
-		tool, _ = c.Server().Tool(nil)
+	if c.Method != call.MethodCallTool || !p.Tools.ReadOnly && !p.Serial {
+		return free, nil
 	}
-	reads := tool != nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint
+	reads, err := p.reads(ctx, req)
 	switch {
-	case reads, !p.Tools.ReadOnly && !p.Serial:
-		return func() {}, nil
+	case reads:
+		return free, nil
+	case p.Tools.ReadOnly && err != nil:
+		return nil, unlearned(c.Method, req, err)
 	case p.Tools.ReadOnly:
-		return nil, unknownTool(name)
+		return nil, unknownTool(call.Target(req))
 	}
 	c.placed() // others may go on
 	select {
 	case p.serial <- struct{}{}:
 		return func() { <-p.serial }, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, waitedError("other calls that may write", context.Cause(ctx))
+	}
+}
+
+// reads reports whether a tool only reads, by the configuration or by what the server lists.
+func (p *Proxy) reads(ctx context.Context, req mcp.Request) (bool, error) {
+	if slices.Contains(p.Tools.Reads, call.Target(req)) {
+		return true, nil
+	}
+	c := call.FromContext(ctx)
+	if c == nil {
+		return false, nil
+	}
+	tool, err := c.Server().Tool(nil)
+	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
+}
+
+// unlearned returns the failure of a call that a guard does not let pass, because it could not find out
+// what is called. why is nil if it could.
+func unlearned(method string, req mcp.Request, why error) error {
+	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt"}[method]
+	switch {
+	case why == nil || what == "":
+		return nil
+	case errors.Is(why, ask.ErrNotListed):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", what, call.Target(req))}
+	default:
+		return unlearnedError(what, why)
 	}
 }
 
@@ -128,7 +191,7 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			return reply{}, err
 		}
 		began := time.Now()
-		r, err := up.ask(ctx, c.ID, c.Line, c.placed)
+		r, err := up.ask(ctx, c.ID, c.Line, c)
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
@@ -138,14 +201,15 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			case <-up.ended: // and current waits for the next one
 				continue
 			case <-ctx.Done():
-				return reply{}, context.Cause(ctx)
+				return reply{}, waitedError("the server, which is started again,", context.Cause(ctx))
 			}
 		case err != nil:
-			if !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
-				up.send(rpc.Cancelled(c.ID, "it took too long"))
+			var elsewhere *call.ElsewhereError
+			if errors.As(err, &elsewhere) && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
+				go up.send(rpc.Cancelled(c.ID, "it took too long")) // it may not read
 			}
 			return reply{}, err
-		case r.err != nil && c.Method == call.MethodListen && !p.ending() && p.again(ctx, r.err, tries):
+		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || up.over()) && p.again(ctx, r.err, tries):
 			continue
 		default:
 			return r, r.err
@@ -258,47 +322,26 @@ func clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
 	return short
 }
 
-// suggest returns the server's error. If what the client named is not listed, and something near is, it
-// is the error of the SDK for an unknown name, which package validate knows.
-func (p *Proxy) suggest(ctx context.Context, method string, req mcp.Request, wire *jsonrpc.Error) error {
+// unknown returns the server's error. If what the client named is not listed, it says so, and package
+// validate adds the names that are near.
+func unknown(ctx context.Context, method string, req mcp.Request, wire *jsonrpc.Error) error {
 	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt", call.MethodReadResource: "resource"}[method]
-	says := fmt.Sprintf("unknown %s %q", what, call.Target(req))
 	switch {
-	case wire.Code != jsonrpc.CodeInvalidParams && (what != "resource" || wire.Code != -32002):
-		return wire
 	case what == "":
 		return wire
-	case what == "resource":
-		says = "Resource not found"
-	}
-	if len(nearNames(ctx, call.Target(req))) == 0 {
+	case what == "resource" && wire.Code != jsonrpc.CodeInvalidParams && wire.Code != -32002:
+		return wire // a server need not list all of its resources
+	case len(nearNames(ctx, call.Target(req))) == 0:
 		return wire
 	}
-	return &jsonrpc.Error{Code: wire.Code, Message: says, Data: wire.Data}
+	return &call.UnknownError{What: what, Err: wire}
 }
 
-// misnamed returns a failure with near names for the result of a tool that is not listed, nil if
-// there is nothing to say. The words of the server stay.
-func (p *Proxy) misnamed(ctx context.Context, req mcp.Request, res *mcp.CallToolResult) error {
-	name := call.Target(req)
-	names := nearNames(ctx, name)
-	if len(names) == 0 {
-		return nil
-	}
-	said := fmt.Sprintf("unknown tool %q", name)
-	if text, ok := first(res.Content).(*mcp.TextContent); ok {
-		said = text.Text
-	}
-	return fault.FromData(fault.Data{
-		Type: fault.KindNotFound, Message: said, ResourceType: "tool", Identifier: name, SimilarMatches: names,
-	})
-}
-
-func first(content []mcp.Content) mcp.Content {
-	if len(content) == 0 {
-		return nil
-	}
-	return content[0]
+// misnamed adds near names to the failure of a tool that is not listed.
+func misnamed(c *call.Call, req mcp.Request, res *mcp.CallToolResult, names []string) {
+	c.Explain(c.Failure(res, nil), classify.Finding{Beside: true, Fault: fault.FromData(fault.Data{
+		Type: fault.KindNotFound, Message: failure.ContentText(res.Content), ResourceType: "tool", Identifier: call.Target(req), SimilarMatches: names,
+	})})
 }
 
 // nearNames returns the names that are listed and near to one that is not.
@@ -316,65 +359,6 @@ func nearNames(ctx context.Context, name string) []string {
 	return near.Matches(name, names...)
 }
 
-// lookupWait is how long the server may take to list something for a middleware.
-const lookupWait = 2 * time.Second
-
-// lookup answers the question of a middleware. While the server does not run or does not answer, it is
-// what the server listed before.
-func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-	stands, known := standIns[method]
-	if !known {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no middleware may ask for " + method}
-	}
-	raw, err := p.fresh(ctx, method, req)
-	if err != nil {
-		if raw = p.lists.get(method, req); raw == nil {
-			return nil, err
-		}
-	}
-	if method == call.MethodListTools {
-		raw, _ = p.Tools.filter(raw)
-	}
-	res := stands()
-	if err := json.Unmarshal(raw, res); err != nil {
-		return nil, err
-	}
-	if list, ok := res.(*mcp.ListToolsResult); ok {
-		p.bound(list)
-	}
-	return res, nil
-}
-
-func (p *Proxy) fresh(ctx context.Context, method string, req mcp.Request) (json.RawMessage, error) {
-	params, err := json.Marshal(req.GetParams())
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lookupWait, errors.New("the server did not list anything in time"))
-	defer cancel()
-	up := p.server()
-	if up == nil {
-		if p.lists.get(method, req) != nil {
-			return nil, errEnded
-		}
-		if up, err = p.current(ctx); err != nil { // it is started again
-			return nil, err
-		}
-	}
-	id := p.ownID()
-	r, err := up.ask(ctx, id, rpc.Request(id, method, params), func() {})
-	switch {
-	case err != nil:
-		return nil, err
-	case r.wire != nil:
-		return nil, r.wire
-	case r.err != nil:
-		return nil, r.err
-	}
-	p.lists.keep(method, req, r.result)
-	return r.result, nil
-}
-
 func (p *Proxy) server() *upstream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -388,7 +372,11 @@ func (p *Proxy) bound(list *mcp.ListToolsResult) {
 		if tool == nil {
 			continue
 		}
-		tool.InputSchema = cmp.Or(bounded(tool.InputSchema), any(anyObject))
+		if input := bounded(tool.InputSchema); input != nil || tool.InputSchema == nil || !p.Strict { // else it cannot be checked, and is not said to be
+			tool.InputSchema = cmp.Or(input, any(anyObject))
+		} else {
+			tool.InputSchema = nil
+		}
 		tool.OutputSchema = bounded(tool.OutputSchema)
 		if slices.Contains(p.Tools.Reads, tool.Name) {
 			if tool.Annotations == nil {

@@ -152,6 +152,7 @@ type lists struct {
 	mu   sync.Mutex
 	kept map[string]json.RawMessage
 	size int
+	run  map[string]bool // the keys of what the run that is there has listed
 }
 
 // maxKept bounds the bytes of the lists that are kept.
@@ -182,9 +183,12 @@ func (l *lists) keep(method string, req mcp.Request, raw json.RawMessage) {
 		return
 	}
 	if l.kept == nil || l.size+len(raw) > maxKept {
-		l.kept, l.size = map[string]json.RawMessage{}, 0
+		l.kept, l.size, l.run = map[string]json.RawMessage{}, 0, nil
 	}
-	l.kept[key] = raw
+	if l.run == nil {
+		l.run = map[string]bool{}
+	}
+	l.kept[key], l.run[key] = raw, true
 	l.size += len(raw)
 }
 
@@ -192,6 +196,23 @@ func (l *lists) get(method string, req mcp.Request) json.RawMessage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.kept[listKey(method, req)]
+}
+
+// ofRun is get for what the run that is there has listed: a guard must not go by another one's list.
+func (l *lists) ofRun(method string, req mcp.Request) json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if key := listKey(method, req); l.run[key] {
+		return l.kept[key]
+	}
+	return nil
+}
+
+// ended notes that the run has ended which has listed what is kept.
+func (l *lists) ended() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run = nil
 }
 
 // changed forgets what a notification says has changed.

@@ -224,7 +224,7 @@ func (s *session) restore(up *upstream) error {
 // with, and why there is no answer.
 func (s *session) repeat(ctx context.Context, up *upstream, line []byte) (refusal, err error) {
 	id := s.proxy.ownID()
-	r, err := up.ask(ctx, id, rpc.Renamed(line, id), func() {})
+	r, err := up.ask(ctx, id, rpc.Renamed(line, id), nil)
 	switch {
 	case err != nil:
 		return nil, err
