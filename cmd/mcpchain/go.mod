@@ -1,6 +1,6 @@
 module github.com/mcpchain/mcpchain/cmd/mcpchain
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/google/uuid v1.6.0

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/words"
 
@@ -61,24 +62,24 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	if method == call.MethodListTools && r.wire == nil {
 		if p.lists.keep(method, req, r.result); p.Tools.filters() {
 			if shown, changed := p.Tools.filter(r.result); changed {
-				r.result, r.line = shown, rpc.Answered(c.ID, shown)
+				r.result, r.m = shown, rpc.Answered(c.ID, shown)
 			}
 		}
 	}
 	if r.wire != nil {
 		if clipped := clippedError(r.wire); clipped != r.wire {
-			r.wire, r.line = clipped, nil
+			r.wire, r.m = clipped, nil
 		}
 		c.note(r, nil)
 		return nil, unknown(ctx, method, req, r.wire)
 	}
-	shown := p.result(method, r.result)
+	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
 		if legal := p.legal(ctx, clippedResult(tool)); legal != tool {
 			if r.result, err = merged(r.result, tool, legal); err != nil {
 				return nil, err
 			}
-			r.line, shown, tool = rpc.Answered(c.ID, r.result), legal, legal
+			r.m, shown, tool = rpc.Answered(c.ID, r.result), legal, legal
 		}
 		c.note(r, shown)
 		if outer != nil {
@@ -191,7 +192,7 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			return reply{}, err
 		}
 		began := time.Now()
-		r, err := up.ask(ctx, c.ID, c.Line, c)
+		r, err := up.ask(ctx, c.Message, c)
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
@@ -203,6 +204,8 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			case <-ctx.Done():
 				return reply{}, waitedError("the server, which is started again,", context.Cause(ctx))
 			}
+		case errors.Is(err, errUsed):
+			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
 			var elsewhere *call.ElsewhereError
 			if errors.As(err, &elsewhere) && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
@@ -242,23 +245,20 @@ func (p *Proxy) again(ctx context.Context, err error, tries int) bool {
 
 // result returns what the middlewares get of a success. As long as none of them looks into it, it need
 // not be read, which takes time and may fail: a server may have content that the SDK does not know.
-func (p *Proxy) result(method string, raw json.RawMessage) mcp.Result {
-	if len(raw) == 0 || string(raw) == "null" {
+func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
+	if answer == nil || len(answer.Result) == 0 || string(answer.Result) == "null" {
 		return nil
 	}
 	stands, known := standIns[method]
 	if !known {
 		return &otherResult{}
 	}
-	if p.Decode || bytes.Contains(raw, []byte(`"isError"`)) || bytes.Contains(raw, []byte(`"inputRequests"`)) {
+	if p.Decode || answer.IsError() || answer.Value("result", "inputRequests") != nil {
 		res := stands()
-		if json.Unmarshal(raw, res) == nil {
+		if jsons.Unmarshal(answer.Result, res) == nil {
 			return res
 		}
-		var failed struct {
-			IsError bool `json:"isError"`
-		}
-		if method == call.MethodCallTool && json.Unmarshal(raw, &failed) == nil && failed.IsError {
+		if method == call.MethodCallTool && answer.IsError() {
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "the tool failed with content of an unknown kind"}}}
 		}
 	}

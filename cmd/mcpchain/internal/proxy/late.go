@@ -58,7 +58,7 @@ func (u *upstream) cameLate(id rpc.ID, r reply) bool {
 		outcome = "protocol_error"
 	case r.err != nil:
 		outcome = "server_error"
-	case isError(u.proxy.result(call.MethodCallTool, r.result)):
+	case r.m != nil && r.m.IsError():
 		outcome = "tool_error"
 	}
 	attrs := append(late.attrs, slog.String("outcome", outcome), slog.Bool("success", outcome == "ok"), //nolint:gocritic // they are this record's alone

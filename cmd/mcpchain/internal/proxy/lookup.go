@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
 // How long a middleware waits for what the server lists: to explain a failure, and by default for a
@@ -130,8 +130,7 @@ func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, params
 	if err != nil {
 		return nil, err
 	}
-	id := p.ownID()
-	r, err := up.ask(ctx, id, rpc.Request(id, method, params), nil)
+	r, err := up.own(ctx, method, params)
 	switch {
 	case err != nil:
 		return nil, err
@@ -150,7 +149,7 @@ func (p *Proxy) listed(method string, raw json.RawMessage) (mcp.Result, error) {
 		raw, _ = p.Tools.filter(raw)
 	}
 	res := standIns[method]()
-	if err := json.Unmarshal(raw, res); err != nil {
+	if err := jsons.Unmarshal(raw, res); err != nil {
 		return nil, err
 	}
 	if list, ok := res.(*mcp.ListToolsResult); ok {

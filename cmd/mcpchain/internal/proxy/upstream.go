@@ -37,10 +37,10 @@ type upstream struct {
 	said    tail                 // what it wrote before its first message
 }
 
-// outgoing is a line for the server, nil to close its input.
+// outgoing is a message for the server, nil to close its input.
 type outgoing struct {
-	line []byte
-	key  string // of the request that it is, "" for what is none that is waited for
+	m   *rpc.Message
+	key string // of the request that it is, "" for what is none that is waited for
 }
 
 // A waiter waits for what becomes of a request.
@@ -52,7 +52,7 @@ type waiter struct {
 
 // A reply is what became of a request.
 type reply struct {
-	line   []byte          // as the server wrote it, nil if it did not
+	m      *rpc.Message    // as the server wrote it, nil if it did not
 	result json.RawMessage // of a success
 	wire   *jsonrpc.Error  // the server's own error
 	err    error           // there is no answer of the server's
@@ -86,14 +86,14 @@ func (u *upstream) write() {
 	for {
 		select {
 		case o := <-u.queue:
-			if o.line == nil {
+			if o.m == nil {
 				u.process.EndInput()
 				return
 			}
 			if o.key != "" && !u.sends(o.key) {
 				continue
 			}
-			if err := u.process.Write(o.line); err != nil {
+			if err := u.process.Write(o.m); err != nil {
 				return // it has ended, or closed its input, and read finds out
 			}
 		case <-u.process.Ended():
@@ -114,10 +114,10 @@ func (u *upstream) sends(key string) bool {
 	return true
 }
 
-// send gives a line to the server, if it still runs.
-func (u *upstream) send(line []byte) {
+// send gives a message to the server, if it still runs.
+func (u *upstream) send(m *rpc.Message) {
 	select {
-	case u.queue <- outgoing{line, ""}:
+	case u.queue <- outgoing{m, ""}:
 	case <-u.process.Ended():
 	}
 }
@@ -132,24 +132,46 @@ func (u *upstream) over() bool {
 	}
 }
 
-// errEnded says that a request was not sent, because the run has ended.
-var errEnded = errors.New("the server has ended")
+var (
+	// errEnded says that a request was not sent, because the run has ended.
+	errEnded = errors.New("the server has ended")
+	// errUsed says that a request was not sent, because another one has its ID.
+	errUsed = errors.New("the ID is that of a request that is not answered yet")
+)
+
+// own asks the server for this program itself, under an ID that no other request has.
+func (u *upstream) own(ctx context.Context, method string, params json.RawMessage) (reply, error) {
+	return u.renamed(ctx, rpc.Request(rpc.NumberID(0), method, params))
+}
+
+// renamed sends a request under an ID that no other request has.
+func (u *upstream) renamed(ctx context.Context, m *rpc.Message) (reply, error) {
+	for {
+		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), nil); !errors.Is(err, errUsed) {
+			return r, err
+		}
+	}
+}
 
 // ask sends a request and waits for what becomes of it. of is that of the client, which has its place
 // among those that are sent then, and nil for a question of ours. If ctx ends first, the error is a
 // *[call.ElsewhereError] for a request that the server may have.
-func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, of *request) (reply, error) {
+func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply, error) {
 	got, began := make(chan reply, 1), time.Now()
-	key := id.Key()
+	key := m.ID.Key()
 	u.mu.Lock()
-	if u.waiting == nil {
+	switch {
+	case u.waiting == nil:
 		u.mu.Unlock()
 		return reply{}, errEnded
+	case u.waiting[key] != nil:
+		u.mu.Unlock()
+		return reply{}, errUsed
 	}
 	u.waiting[key] = &waiter{of: of, got: got}
 	u.mu.Unlock()
 	select {
-	case u.queue <- outgoing{line, key}:
+	case u.queue <- outgoing{m, key}:
 	case <-ctx.Done(): // it is not sent
 	case <-u.process.Ended(): // and it is answered
 	}
@@ -163,7 +185,7 @@ func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, of *request)
 		waited, sent := u.forget(key, got, lateOf(ctx, of, began))
 		if waited {
 			if s, ok := u.process.(interface{ Abandon(id rpc.ID) }); ok {
-				s.Abandon(id)
+				s.Abandon(m.ID)
 			}
 			if !sent {
 				return reply{}, notTakenError(context.Cause(ctx))
@@ -217,8 +239,9 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 // read reads what the server writes until it ends, and answers what it has not answered then.
 func (u *upstream) read() {
 	for {
-		line, err := u.process.Next()
+		m, err := u.process.Next()
 		var failed *rpc.FailedError
+		var refused *rpc.RefusedError
 		if errors.As(err, &failed) {
 			if failed.Again {
 				failed.Err = errEnded
@@ -227,58 +250,61 @@ func (u *upstream) read() {
 			continue
 		}
 		var long *rpc.TooLongError
-		if err != nil && !errors.As(err, &long) {
+		if err != nil && !errors.As(err, &long) && !errors.As(err, &refused) {
 			u.end(err)
 			return
 		}
 		u.wrote.Store(now())
-		if long != nil {
+		switch {
+		case long != nil:
 			u.tooLong(long)
-			continue
+		case refused != nil:
+			u.refused(refused)
+		default:
+			u.received(m)
 		}
-		u.received(line)
 	}
 }
 
-func (u *upstream) received(line []byte) {
-	defer u.proxy.guard(func() {}) // and the line is dropped
-	log := u.proxy.Logger
-	m, refused := rpc.ParseServer(line)
-	if refused == nil {
+// refused drops a line of the server that is not a message. Many print a greeting, which no client can read.
+func (u *upstream) refused(line *rpc.RefusedError) {
+	if line.ID != nil && !line.Method && u.deliver(line.ID, reply{err: illegalError("the server's answer is no legal message: " + line.Reason)}) {
 		u.heard.Store(true)
+		return
 	}
-	switch {
-	case refused != nil && refused.ID != nil && !refused.Method && u.deliver(refused.ID, reply{err: illegalError("the server's answer is no legal message: " + refused.Reason)}):
-		u.heard.Store(true)
-	case refused != nil:
-		if !u.heard.Load() {
-			u.says(line)
-		}
-		// Many servers print a greeting, which no client can read.
-		log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line)), slog.String("reason", refused.Reason))
-		log.Debug("the dropped line", slog.String("line", clip(line)))
-		if refused.Method && refused.ID != nil {
-			go u.send(refused.Answer()) // it may read only after what it writes was read
-		}
-	case m.Method != "":
+	log := u.proxy.Logger
+	if !u.heard.Load() {
+		u.says(line.Line)
+	}
+	log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line.Line)), slog.String("reason", line.Reason))
+	log.Debug("the dropped line", slog.String("line", clip(line.Line)))
+	if line.Method && line.ID != nil {
+		go u.send(line.Answer()) // it may read only after what it writes was read
+	}
+}
+
+func (u *upstream) received(m *rpc.Message) {
+	defer u.proxy.guard(func() {}) // and the message is dropped
+	u.heard.Store(true)
+	if m.Method != "" {
 		u.proxy.fromServer(u, m)
-	default:
-		u.proxy.answers(m)
-		if !u.deliver(m.ID, outcome(m)) {
-			log.Debug("an answer of the server that nobody waits for was dropped", slog.String("id", string(m.ID)))
-		}
+		return
+	}
+	u.proxy.answers(m)
+	if !u.deliver(m.ID, outcome(m)) {
+		u.proxy.Logger.Debug("an answer of the server that nobody waits for was dropped", slog.String("id", string(m.ID)))
 	}
 }
 
 // outcome reads an answer. A member that is null is one that is absent, as many servers write it.
 func outcome(m *rpc.Message) reply {
 	absent := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-	r := reply{line: m.Line, result: m.Result}
+	r := reply{m: m, result: m.Result}
 	switch {
 	case !absent(m.Error) && !absent(m.Result):
 		r.err = illegalError("the server answered with both a result and an error")
 	case !absent(m.Error):
-		r.wire, r.err = wireError(m.Error)
+		r.wire, r.err = wireError(m)
 	case absent(m.Result):
 		r.err = illegalError("the server answered with null instead of a result")
 	}
@@ -287,7 +313,8 @@ func outcome(m *rpc.Message) reply {
 
 // says keeps what the server wrote before its first message: it often says why there is none.
 func (u *upstream) says(line []byte) {
-	text := u.proxy.Hide(clip(line))
+	text := u.proxy.Hide(string(line[:min(len(line), maxLine)]))
+	text = text[:min(len(text), maxClip)]
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.said.add(text)
@@ -297,17 +324,13 @@ const maxClip = 500
 
 func clip(line []byte) string { return string(line[:min(len(line), maxClip)]) }
 
-// wireError reads the error of an answer.
-func wireError(raw json.RawMessage) (*jsonrpc.Error, error) {
-	var e struct {
-		Code    *int64          `json:"code"`
-		Message *string         `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if json.Unmarshal(raw, &e) != nil || e.Code == nil || e.Message == nil {
+// wireError returns the error of an answer.
+func wireError(m *rpc.Message) (*jsonrpc.Error, error) {
+	wire := m.Wire()
+	if wire == nil {
 		return nil, illegalError("the server's answer is no legal message: its error has no code and message")
 	}
-	return &jsonrpc.Error{Code: *e.Code, Message: *e.Message, Data: e.Data}, nil
+	return wire, nil
 }
 
 func (u *upstream) tooLong(long *rpc.TooLongError) {

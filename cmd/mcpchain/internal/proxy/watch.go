@@ -56,7 +56,7 @@ func (u *upstream) watch() {
 		case pinged == 0 && time.Duration(at-max(wrote, u.proxy.asked.Load())) >= hang/6:
 			pinged = at
 			select { // whatever it answers, it is alive
-			case u.queue <- outgoing{rpc.Request(u.proxy.ownID(), "ping", nil), ""}:
+			case u.queue <- outgoing{rpc.Request(rpc.RandomID(), "ping", nil), ""}:
 			default: // it does not even read
 			}
 		}
