@@ -32,7 +32,7 @@ func endedError(how, said string) error {
 func neverSpokeError(how, said string) error {
 	text := "the server ended (" + how + ") before it answered anything"
 	if said != "" {
-		text += ", and wrote: " + words.Quote(said, maxClip)
+		text += ", and wrote: " + words.Quote(said, 2*maxClip)
 	}
 	return fault.New(fault.KindServiceUnavailable, text).WithParty(fault.PartyServer).
 		Never("Its command, its environment or its configuration has to be corrected")
@@ -64,17 +64,22 @@ func illegalError(text string) error {
 	return fault.New(fault.KindServerError, text).WithParty(fault.PartyServer).Because(&lostError{text})
 }
 
-// notTakenError is for a call that was not sent, because the server reads nothing, until its time was
-// over or its client gave it up, which is the cause.
+// cancelledError is for a call that its client gave up, which is the cause. Only the log has it.
+func cancelledError(cause error) error {
+	return fault.New(fault.KindCancelled, errCancelled.Error()).WithParty(fault.PartyCaller).Because(cause)
+}
+
+// notTakenError is for a call that was not sent, because the server read nothing until its time was over,
+// which is the cause.
 func notTakenError(cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "the server took no messages, so that this call was not sent").WithParty(fault.PartyServer).
+	return fault.New(fault.KindServiceUnavailable, "this call was not sent: its time was over before the server took it").WithParty(fault.PartyServer).
 		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
 }
 
 // waitedError is for a call that was not sent, because what it waited for took too long: calls that write,
 // or a server that is started again.
 func waitedError(what string, cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it waited for "+what+" until its time was over").WithParty(fault.PartyServer).
+	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it waited for "+what).WithParty(fault.PartyServer).
 		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
 }
 

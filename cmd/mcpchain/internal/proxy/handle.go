@@ -202,7 +202,7 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			case <-up.ended: // and current waits for the next one
 				continue
 			case <-ctx.Done():
-				return reply{}, waitedError("the server, which is started again,", context.Cause(ctx))
+				return reply{}, waitedError("the server, which is started again", context.Cause(ctx))
 			}
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
@@ -259,6 +259,9 @@ func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
 			return res
 		}
 		if method == call.MethodCallTool && answer.IsError() {
+			if res := blockwise(answer.Result); res != nil && len(res.Content) > 0 {
+				return res
+			}
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "the tool failed with content of an unknown kind"}}}
 		}
 	}

@@ -346,7 +346,7 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 		case <-time.After(max(wait, 10*time.Millisecond)): // back may be set meanwhile
 		case <-p.life.Done():
 		case <-ctx.Done():
-			return nil, waitedError("the server, which is started again,", context.Cause(ctx))
+			return nil, waitedError("the server, which is started again", context.Cause(ctx))
 		case <-giveUp.C:
 			return nil, notRunningError(soon)
 		}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -63,11 +64,18 @@ func mergeObjects(raw, from, to json.RawMessage) json.RawMessage {
 			own[name] = value
 		}
 	}
-	out, err := json.Marshal(own)
+	doc, err := jsons.Tolerant(raw, nil)
 	if err != nil {
 		return to
 	}
-	return out
+	members := make([]jsons.Member, 0, len(own))
+	for _, name := range slices.Concat(doc.Names(), slices.Sorted(maps.Keys(own))) { // those of the server first, in its order
+		if value, left := own[name]; left {
+			members = append(members, jsons.Member{Name: name, Value: value})
+			delete(own, name)
+		}
+	}
+	return jsons.Written(members...)
 }
 
 func mergeArrays(raw, from, to json.RawMessage) json.RawMessage {
@@ -90,11 +98,14 @@ func mergeArrays(raw, from, to json.RawMessage) json.RawMessage {
 			next = i + 1
 		}
 	}
-	out, err := json.Marshal(has)
-	if err != nil {
-		return to
+	out := []byte{'['}
+	for i, value := range has {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, value...)
 	}
-	return out
+	return append(out, ']')
 }
 
 // nameOf returns what an item of a list is known by, "" if it has no name.

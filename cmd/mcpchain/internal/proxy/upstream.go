@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -187,10 +188,14 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 			if s, ok := u.process.(interface{ Abandon(id rpc.ID) }); ok {
 				s.Abandon(m.ID)
 			}
-			if !sent {
-				return reply{}, notTakenError(context.Cause(ctx))
+			switch cause := context.Cause(ctx); {
+			case errors.Is(cause, errCancelled):
+				return reply{}, cancelledError(&call.ElsewhereError{Err: cause})
+			case !sent:
+				return reply{}, notTakenError(cause)
+			default:
+				return reply{}, &call.ElsewhereError{Err: cause}
 			}
-			return reply{}, &call.ElsewhereError{Err: context.Cause(ctx)}
 		}
 		r = <-got // it came at the same time
 	}
@@ -398,9 +403,7 @@ func (u *upstream) diedError() error {
 		return endedError(how, said)
 	}
 	u.mu.Lock()
-	if said == "" {
-		said = u.said.take()
-	}
+	said = strings.Trim(said+between+u.said.take(), between)
 	u.mu.Unlock()
 	if u.proxy.Strange {
 		said = ""
