@@ -25,6 +25,10 @@ const (
 // errNotInTime says that the server did not list anything in time.
 var errNotInTime = errors.New("the server did not list anything in time")
 
+// moment is how long what the server has listed answers the same question of other middlewares. Those
+// that explain one failure ask one after the other.
+const moment = 100 * time.Millisecond
+
 // A look is one question of the middlewares to the server. All who ask the same at once share it.
 type look struct {
 	done chan struct{} // closed when res and err are set
@@ -67,7 +71,7 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	case !guard && p.server() == nil && p.lists.get(method, req) != nil:
 		return nil, errEnded
 	}
-	l, err := p.look(method, req)
+	l, err := p.look(method, req, guard)
 	if err != nil {
 		return nil, err
 	}
@@ -91,9 +95,10 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	}
 }
 
-// look asks the server, or joins those who ask it the same. It goes on when nobody waits any more:
-// then the next one who asks has what the server listed.
-func (p *Proxy) look(method string, req mcp.Request) (*look, error) {
+// look asks the server, or joins those who ask it the same, or have asked it a moment ago. For a guard it
+// is never what was listed before. It goes on when nobody waits any more: then the next one who asks has
+// what the server listed.
+func (p *Proxy) look(method string, req mcp.Request, guard bool) (*look, error) {
 	params, err := json.Marshal(req.GetParams())
 	if err != nil {
 		return nil, err
@@ -104,7 +109,7 @@ func (p *Proxy) look(method string, req mcp.Request) (*look, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.looks[key]; l != nil {
+	if l := p.looks[key]; l != nil && !(guard && l.isDone()) {
 		return l, nil
 	}
 	l := &look{done: make(chan struct{}), err: errNotInTime}
@@ -112,16 +117,44 @@ func (p *Proxy) look(method string, req mcp.Request) (*look, error) {
 	go func() {
 		defer p.guard(func() {})
 		defer func() {
-			p.mu.Lock()
-			delete(p.looks, key)
-			p.mu.Unlock()
 			close(l.done)
+			if l.err == nil {
+				time.AfterFunc(moment, func() { p.forgetLook(key, l) })
+			} else {
+				p.forgetLook(key, l)
+			}
 		}()
 		ctx, cancel := context.WithTimeoutCause(p.life, guardWait, errNotInTime)
 		defer cancel()
 		l.res, l.err = p.list(ctx, method, req, params)
 	}()
 	return l, nil
+}
+
+func (l *look) isDone() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *Proxy) forgetLook(key string, l *look) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.looks[key] == l {
+		delete(p.looks, key)
+	}
+}
+
+// listChanged forgets what the server has listed if a notification says that it lists something else now.
+func (p *Proxy) listChanged(method string) {
+	if p.lists.changed(method) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		clear(p.looks)
+	}
 }
 
 // list asks the server for a list, waits for it, and keeps it.

@@ -285,6 +285,7 @@ func (p *Proxy) publish(up *upstream) {
 func (p *Proxy) serverEnded(u *upstream) {
 	p.mu.Lock()
 	u.gone = true
+	clear(p.looks)
 	if p.up == u {
 		p.up, p.back = nil, time.Time{}
 	}
@@ -374,7 +375,7 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 		delete(p.waits, m.Cancels().Key())
 		p.mu.Unlock()
 	}
-	p.lists.changed(m.Method)
+	p.listChanged(m.Method)
 	p.mu.Lock()
 	last := p.last
 	p.last = nil

@@ -228,11 +228,11 @@ func (l *lists) ended() {
 	l.run = nil
 }
 
-// changed forgets what a notification says has changed.
-func (l *lists) changed(method string) {
+// changed forgets what a notification says has changed, and reports whether it says so.
+func (l *lists) changed(method string) bool {
 	what, ok := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
 	if !ok {
-		return
+		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,4 +242,5 @@ func (l *lists) changed(method string) {
 			delete(l.kept, key)
 		}
 	}
+	return true
 }
