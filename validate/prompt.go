@@ -18,7 +18,7 @@ func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Reque
 		prompt, err := callOf(ctx, c, req).Server().Prompt(next)
 		if err != nil {
 			missing = err
-			return nil // nothing to check against: the handler answers
+			return nil //nolint:nilerr // nothing to check against: the handler answers
 		}
 		if len(prompt.Arguments) == 0 {
 			return nil
@@ -37,7 +37,7 @@ func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Reque
 		})()
 		if err != nil {
 			missing = err
-			return nil
+			return nil //nolint:nilerr // as above
 		}
 		if report := schema.Explain(call.ArgumentsOf(req), v.HideReceived); report != nil {
 			return faultOf(report, "")

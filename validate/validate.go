@@ -383,11 +383,13 @@ func beside(f *failure.Failure, e *fault.Error, report *explain.Report) *fault.E
 // mayBeWhy says in sentences what is wrong with the arguments of a call that failed for a reason of the
 // handler's own.
 func mayBeWhy(report *explain.Report) string {
-	text := "The arguments do not fit the tool's input schema, which may be why."
-	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		text += " " + words.Cut(one.Message, maxRepeated)
+	first := report.Violations[:min(len(report.Violations), 3)]
+	sentences := make([]string, 0, len(first)+1)
+	sentences = append(sentences, "The arguments do not fit the tool's input schema, which may be why.")
+	for _, one := range first {
+		sentences = append(sentences, words.Cut(one.Message, maxRepeated))
 	}
-	return text
+	return strings.Join(sentences, " ")
 }
 
 // maxRepeated is how many characters of a sentence are told again in the text.

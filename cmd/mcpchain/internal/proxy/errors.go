@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -54,9 +55,18 @@ func hungError(e *silentError, again bool) error {
 	f := fault.New(fault.KindTimeout, e.Error()+" while it ran this call, and is started again").
 		WithParty(fault.PartyServer).Because(e)
 	if again {
-		f = f.WithRetry(fault.Retry{Reason: "The server was ended before, while it ran the same call", Effect: fault.EffectUnknown})
+		f = f.WithRetry(notAgain)
 	}
 	return f
+}
+
+// notAgain is the advice about a call during which a run was ended before.
+var notAgain = fault.Retry{Reason: "The server was ended before, while it ran the same call", Effect: fault.EffectUnknown}
+
+// overdueError is for a call that has run into its time limit and during which a run was ended before.
+func overdueError(cause *call.ElsewhereError) error {
+	return fault.New(fault.KindTimeout, "the server did not answer this call in time. It was told to stop. Whether it did is not known").
+		WithParty(fault.PartyServer).WithRetry(notAgain).Because(cause)
 }
 
 // illegalError is for an answer that is none. text says what came.

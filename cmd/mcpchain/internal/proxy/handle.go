@@ -51,12 +51,8 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	defer free()
 	c.forwarded.Store(true)
 	r, err := p.forward(ctx, c)
-	var hung *silentError
-	if errors.As(err, &hung) {
-		return nil, p.silenced(req, hung)
-	}
 	if err != nil {
-		return nil, err
+		return nil, p.withoutAdvice(req, err)
 	}
 	p.answeredAgain(req)
 	if method == call.MethodListTools && r.wire == nil {
@@ -207,8 +203,7 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
-			var elsewhere *call.ElsewhereError
-			if errors.As(err, &elsewhere) && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
+			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
 				go up.send(rpc.Cancelled(c.ID, "it took too long")) // it may not read
 			}
 			return reply{}, err

@@ -14,6 +14,7 @@ import (
 // A lateCall is a call that was answered, or given up by its client, before the server answered it. What
 // the server does of it then is not known, until its answer comes.
 type lateCall struct {
+	call  string // see sameCall
 	level slog.Level
 	attrs []slog.Attr
 	sent  time.Time // when it was given to the server
@@ -30,7 +31,7 @@ func lateOf(ctx context.Context, of *request, sent time.Time) *lateCall {
 	if of == nil || c == nil {
 		return nil
 	}
-	late := &lateCall{level: slog.LevelWarn, sent: sent, left: time.Now()}
+	late := &lateCall{call: sameCall(c.Request()), level: slog.LevelWarn, sent: sent, left: time.Now()}
 	if errors.Is(context.Cause(ctx), errCancelled) {
 		late.level = slog.LevelInfo // the client did not want to know it
 	}
@@ -40,6 +41,20 @@ func lateOf(ctx context.Context, of *request, sent time.Time) *lateCall {
 	}
 	late.attrs = append(late.attrs, slog.String("reference", c.ID()))
 	return late
+}
+
+// remember keeps a late call, in the place of the oldest one if there are too many. The mutex is held.
+func (u *upstream) remember(key string, late *lateCall) {
+	if len(u.late) >= maxLate {
+		oldest := ""
+		for key, other := range u.late {
+			if oldest == "" || other.left.Before(u.late[oldest].left) {
+				oldest = key
+			}
+		}
+		delete(u.late, oldest)
+	}
+	u.late[key] = late
 }
 
 // cameLate records the answer to a call that nobody waits for any more, and reports whether there was

@@ -214,6 +214,9 @@ func TestOneCallHangsLongerThanItsLimit(t *testing.T) {
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Whether it did is not known.")
 	c.eventually("the server answers no ping and is ended")
 	require.Contains(t, c.call("2", "sync", `{"n":0}`), "done")
+	text := textOf(t, c.call("3", "sync", `{"n":60000}`))
+	require.Contains(t, text, "Timeout: the server did not answer this call in time. It was told to stop. Whether it did is not known.\nRetry: no. ")
+	require.Contains(t, text, "The server was ended before, while it ran the same call.")
 
 	// One that answers pings goes on.
 	c = connect(t, func(o *Options, m *mcpchain.Options) {
@@ -398,4 +401,15 @@ func TestRetriedReadsThatHang(t *testing.T) {
 	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Retry: no. The server was ended before, while it ran the same call.")
 	require.LessOrEqual(t, strings.Count(c.log.String(), "answers no ping and is ended"), 2)
+}
+
+// What never comes is not kept for ever.
+func TestLateCallsAreBounded(t *testing.T) {
+	u := &upstream{late: map[string]*lateCall{}}
+	for i := range 2 * maxLate {
+		u.remember(fmt.Sprint(i), &lateCall{left: epoch.Add(time.Duration(i))})
+	}
+	require.Len(t, u.late, maxLate)
+	require.NotNil(t, u.late[fmt.Sprint(2*maxLate-1)])
+	require.Nil(t, u.late[fmt.Sprint(maxLate-1)], "the oldest go first")
 }

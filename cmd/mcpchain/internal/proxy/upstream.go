@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,9 +215,7 @@ func (u *upstream) forget(key string, got chan reply, late *lateCall) (waited, s
 	}
 	delete(u.waiting, key)
 	if w.sent && late != nil {
-		if len(u.late) < maxLate {
-			u.late[key] = late
-		}
+		u.remember(key, late)
 		if late.level == slog.LevelWarn {
 			u.overdue.Store(now())
 		}
@@ -403,8 +400,12 @@ func (u *upstream) diedError() error {
 		return endedError(how, said)
 	}
 	u.mu.Lock()
-	said = strings.Trim(said+between+u.said.take(), between)
+	printed := u.said.take()
 	u.mu.Unlock()
+	if said != "" && printed != "" {
+		said += between
+	}
+	said += printed
 	if u.proxy.Strange {
 		said = ""
 	}

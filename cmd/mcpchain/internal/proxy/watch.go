@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -51,6 +52,7 @@ func (u *upstream) watch() {
 			pinged = 0
 		case pinged != 0 && time.Duration(at-since) >= patience:
 			u.proxy.Logger.Error("the server answers no ping and is ended; -hang=0 leaves it alone", slog.Duration("silent", time.Duration(at-wrote)))
+			u.silenced()
 			u.kill(&silentError{patience})
 			return
 		case pinged == 0 && time.Duration(at-max(wrote, u.proxy.asked.Load())) >= hang/6:
@@ -105,13 +107,38 @@ func (u *upstream) work() work {
 // lasting are the methods whose calls may take long.
 var lasting = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
 
-// silenced returns what a call fails with whose run was ended because it was silent. Nobody is advised
-// to make it once more if the run was ended so before, while it ran the same call.
-func (p *Proxy) silenced(req mcp.Request, e *silentError) error {
+// silenced notes that the run is ended while it runs calls that have run into their time limits since it
+// wrote anything last. What it does of earlier ones is not known.
+func (u *upstream) silenced() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, late := range u.late {
+		if late.level == slog.LevelWarn && late.left.Sub(epoch) >= time.Duration(u.wrote.Load()) {
+			u.proxy.silent.Put(late.call, true)
+		}
+	}
+}
+
+// withoutAdvice returns what a call fails with whose run was ended because it was silent, or which has run
+// into its time limit. Nobody is advised to make it once more if a run was ended so before, while it ran the
+// same call. Other errors stay.
+func (p *Proxy) withoutAdvice(req mcp.Request, err error) error {
+	hung, silent := errors.AsType[*silentError](err)
+	elsewhere, left := errors.AsType[*call.ElsewhereError](err)
+	if !silent && (!left || errors.Is(err, errCancelled)) {
+		return err
+	}
 	key := sameCall(req)
 	again, _ := p.silent.Get(key)
-	p.silent.Put(key, true)
-	return hungError(e, again)
+	switch {
+	case silent:
+		p.silent.Put(key, true)
+		return hungError(hung, again)
+	case again:
+		return overdueError(elsewhere)
+	default:
+		return err
+	}
 }
 
 // answeredAgain forgets that a run was ended while it ran a call.
