@@ -85,8 +85,9 @@ type Options struct {
 
 	// AfterFailure lets every handler run with what the caller sent. If the handler fails,
 	// the arguments are compared with the listed schema, and what is wrong with them is
-	// said beside the tool's own words. It is meant for servers whose handlers accept
-	// more than their schemas say, such as "12" for a number. It excludes RawTools.
+	// said beside the tool's own words, also in a protocol error with the code -32600, -32602 or
+	// -32603. It is meant for servers whose handlers accept more than their schemas say, such as
+	// "12" for a number. The schema may be a second old. It excludes RawTools.
 	AfterFailure bool
 
 	// StrictPrompts checks the arguments of a prompt before its handler runs, and refuses
