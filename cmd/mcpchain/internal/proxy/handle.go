@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,14 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
-	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/jsons"
-	"github.com/mcpchain/mcpchain/internal/near"
-	"github.com/mcpchain/mcpchain/internal/words"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -88,92 +82,6 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	c.note(r, shown)
 	return shown, nil
-}
-
-// asServed says that what the server says of a failure stays whole.
-var asServed = &call.Settings{KeepBlocks: true}
-
-// legal returns a failed result without structured content that the output schema of the tool forbids:
-// some clients drop such a result, with all that it says.
-func (p *Proxy) legal(ctx context.Context, res *mcp.CallToolResult) *mcp.CallToolResult {
-	c := call.FromContext(ctx)
-	if res.StructuredContent == nil || c == nil {
-		return res
-	}
-	raw, err := json.Marshal(res.StructuredContent)
-	if err != nil {
-		return res
-	}
-	if valid := c.Server().Output(&p.outputs, nil); valid == nil || valid(raw) {
-		return res
-	}
-	without := *res
-	without.StructuredContent = nil
-	return &without
-}
-
-// admit waits until a call may be made, or says why it may not. free is called after it.
-func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free func(), err error) {
-	free = func() {}
-	if c.Method == call.MethodCallTool && slices.Contains(p.Tools.Hide, call.Target(req)) {
-		return nil, unknownTool(call.Target(req))
-	}
-	if outer := call.FromContext(ctx); p.Strict && outer != nil {
-		if err := unlearned(c.Method, req, outer.Unchecked()); err != nil {
-			return nil, err
-		}
-	}
-	if c.Method != call.MethodCallTool || !p.Tools.ReadOnly && !p.Serial {
-		return free, nil
-	}
-	reads, err := p.reads(ctx, req)
-	switch {
-	case reads:
-		return free, nil
-	case p.Tools.ReadOnly && err != nil:
-		return nil, unlearned(c.Method, req, err)
-	case p.Tools.ReadOnly:
-		return nil, unknownTool(call.Target(req))
-	}
-	c.placed() // others may go on
-	select {
-	case p.serial <- struct{}{}:
-		return func() { <-p.serial }, nil
-	case <-ctx.Done():
-		return nil, waitedError("other calls that may write", context.Cause(ctx))
-	}
-}
-
-// reads reports whether a tool only reads, by the configuration or by what the server lists.
-func (p *Proxy) reads(ctx context.Context, req mcp.Request) (bool, error) {
-	if slices.Contains(p.Tools.Reads, call.Target(req)) {
-		return true, nil
-	}
-	c := call.FromContext(ctx)
-	if c == nil {
-		return false, nil
-	}
-	tool, err := c.Server().Tool(nil)
-	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
-}
-
-// unlearned returns the failure of a call that a guard does not let pass, because it could not find out
-// what is called. why is nil if it could.
-func unlearned(method string, req mcp.Request, why error) error {
-	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt"}[method]
-	switch {
-	case why == nil || what == "":
-		return nil
-	case errors.Is(why, ask.ErrNotListed):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", what, call.Target(req))}
-	default:
-		return unlearnedError(what, why)
-	}
-}
-
-// unknownTool is the SDK's error for a tool that there is not.
-func unknownTool(name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }
 
 // forward sends the line of a call to the server. A subscription of version 2026-07-28, which lasts as
@@ -274,87 +182,6 @@ var standIns = map[string]func() mcp.Result{
 	call.MethodListPrompts:           func() mcp.Result { return &mcp.ListPromptsResult{} },
 	call.MethodListResources:         func() mcp.Result { return &mcp.ListResourcesResult{} },
 	call.MethodListResourceTemplates: func() mcp.Result { return &mcp.ListResourceTemplatesResult{} },
-}
-
-// maxWords is how many bytes of text a failure of the server may have. A whole page of a proxy, or what
-// was sent to it, is of no use to a model, which pays for it.
-const maxWords = 12 << 10
-
-// clippedResult returns a failed result with no more text than that, res itself if it has none.
-func clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
-	size := 0
-	for _, block := range res.Content {
-		if text, ok := block.(*mcp.TextContent); ok {
-			size += len(text.Text)
-		}
-	}
-	if size <= maxWords {
-		return res
-	}
-	left, cp := maxWords, *res
-	cp.Content = make([]mcp.Content, 0, len(res.Content))
-	for _, block := range res.Content {
-		if text, ok := block.(*mcp.TextContent); ok {
-			if left == 0 {
-				continue
-			}
-			short := *text
-			short.Text = words.Clip(text.Text, left)
-			left -= min(left, len(text.Text))
-			block = &short
-		}
-		cp.Content = append(cp.Content, block)
-	}
-	return &cp
-}
-
-// clippedError is clippedResult for the error of a method. Its data is left out if it is too long.
-func clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
-	if len(wire.Message)+len(wire.Data) <= maxWords {
-		return wire
-	}
-	short := &jsonrpc.Error{Code: wire.Code, Message: words.Clip(wire.Message, maxWords/2), Data: wire.Data}
-	if len(wire.Data) > maxWords/2 {
-		short.Data = nil
-	}
-	return short
-}
-
-// unknown returns the server's error. If what the client named is not listed, it says so, and package
-// validate adds the names that are near.
-func unknown(ctx context.Context, method string, req mcp.Request, wire *jsonrpc.Error) error {
-	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt", call.MethodReadResource: "resource"}[method]
-	switch {
-	case what == "":
-		return wire
-	case what == "resource" && wire.Code != jsonrpc.CodeInvalidParams && wire.Code != -32002:
-		return wire // a server need not list all of its resources
-	case len(nearNames(ctx, call.Target(req))) == 0:
-		return wire
-	}
-	return &call.UnknownError{What: what, Err: wire}
-}
-
-// misnamed adds near names to the failure of a tool that is not listed.
-func misnamed(c *call.Call, req mcp.Request, res *mcp.CallToolResult, names []string) {
-	c.Explain(c.Failure(res, nil), classify.Finding{Beside: true, Fault: fault.FromData(fault.Data{
-		Type: fault.KindNotFound, Message: failure.ContentText(res.Content), ResourceType: "tool", Identifier: call.Target(req), SimilarMatches: names,
-	})})
-}
-
-// nearNames returns the names that are listed and near to one that is not.
-func nearNames(ctx context.Context, name string) []string {
-	c := call.FromContext(ctx)
-	if c == nil || name == "" {
-		return nil
-	}
-	names := c.Server().Names()
-	for _, listed := range names {
-		if slices.Contains(listed, name) {
-			return nil
-		}
-	}
-	return near.Matches(name, names...)
 }
 
 func (p *Proxy) server() *upstream {
