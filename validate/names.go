@@ -72,9 +72,11 @@ func (v *validator) misfit(ctx context.Context, c *call.Call, req mcp.Request, n
 	if report == nil {
 		return
 	}
-	told := answered(c, report, toolName(c, req), args).public.Data()
+	about := answered(c, report, toolName(c, req), args)
+	told := about.Data()
 	told.Type, told.Message, told.Suggestion = fault.KindTool, wire.Message, mayBeWhy(report)
-	c.Explain(f, withData(wire, fault.FromData(told)))
+	tool, arguments := faults.Correction(about)
+	c.Explain(f, withData(wire, c.Corrected(faults.Corrected(fault.FromData(told), tool, arguments))))
 }
 
 // maxShownName is how many characters of an unknown name are repeated.

@@ -46,6 +46,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/table"
@@ -208,9 +209,9 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 // admit returns the request that the handler gets, or the error of one that is refused.
 func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
 	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
-	if refusal.public != nil {
-		v.explain(c, c.Failure(nil, refusal.public), refusal)
-		err = refusal.public
+	if refusal != nil {
+		v.explain(c, c.Failure(nil, refusal), refusal)
+		err = refusal
 	}
 	if c.Observing() {
 		if err != nil {
@@ -223,7 +224,7 @@ func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, ne
 
 // failed explains the failure of a call, if it can.
 func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.Request, next mcp.MethodHandler, f *failure.Failure) {
-	var e answer
+	var e *fault.Error
 	switch {
 	case f.Wire() != nil:
 		if !v.suggest(ctx, c, f) && v.AfterFailure && c.Method() == middleware.MethodCallTool {
@@ -232,34 +233,37 @@ func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.R
 	case c.Method() == middleware.MethodCallTool:
 		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
-		e.public, _ = v.promptFault(ctx, c, checked, next)
+		e, _ = v.promptFault(ctx, c, checked, next)
 	}
-	if e.public != nil {
+	if e != nil {
 		v.explain(c, f, e)
 	}
 }
 
 // before returns the request that the handler gets, or what is said of one that is refused.
 // unchecked says why RawTools could not check the arguments, if it should have.
-func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked error, refusal answer, err error) {
+func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked error, refusal *fault.Error, err error) {
+	if c.Method() == call.MethodSetLevel {
+		return req, nil, levelFault(req), nil
+	}
 	tool := c.Method() == middleware.MethodCallTool
 	if !tool && c.Method() != middleware.MethodGetPrompt {
-		return req, nil, answer{}, nil
+		return req, nil, nil, nil
 	}
 	if e := v.credentials(ctx, c, req, next); e != nil {
-		return req, nil, answer{public: e}, nil
+		return req, nil, e, nil
 	}
 	if !tool {
 		if !v.StrictPrompts {
-			return req, nil, answer{}, nil
+			return req, nil, nil, nil
 		}
 		e, missing := v.promptFault(ctx, c, req, next)
-		return req, missing, answer{public: e}, nil
+		return req, missing, e, nil
 	}
 	sent := call.ArgumentsOf(req)
 	req = withObject(req)
 	if !v.RawTools {
-		return req, nil, answer{}, nil
+		return req, nil, nil, nil
 	}
 	var report *explain.Report
 	byTool(callOf(ctx, c, req), next, func(tool *mcp.Tool, missing error) bool {
@@ -270,16 +274,16 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 	})
 	switch {
 	case ctx.Err() != nil:
-		return req, nil, answer{}, ctx.Err() // the caller has given up: nothing need run unchecked
+		return req, nil, nil, ctx.Err() // the caller has given up: nothing need run unchecked
 	case report != nil:
 		return req, nil, answered(c, report, toolName(c, req), sent), nil
 	}
-	return checked, unchecked, answer{}, nil
+	return checked, unchecked, nil, nil
 }
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) answer {
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
 	now := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().ToolNow(next)) }
 	schema := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().Tool(next)) }
 	explained := func(of func() *explain.Schema, args []byte) *explain.Report { return v.explained(of, args) }
@@ -299,8 +303,8 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 			report = explained(now, args)
 		}
 		return answered(c, report, name, args)
-	case again && !v.HideReceived && !earlier.secret && name == earlier.tool && bytes.Equal(args, earlier.args):
-		return answer{public: earlier.fault} // which says the same
+	case again && !v.HideReceived && !earlier.withheld && name == earlier.tool && bytes.Equal(args, earlier.args):
+		return earlier.fault // which says the same
 	case again: // Tool has no options
 		return answered(c, explained(earlier.schema, args), name, args)
 	}
@@ -309,13 +313,13 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		e = v.handlerFault(f, args, schema)
 	}
 	if e != nil || f.Panic() != nil {
-		return answer{public: e}
+		return e
 	}
 	var report *explain.Report
 	if v.AfterFailure {
 		if res := f.Result(); res != nil && f.View().Own {
 			if _, ours := classify.FromMeta(res.Meta); ours {
-				return answer{} // the server has this library, and says itself what is wrong
+				return nil // the server has this library, and says itself what is wrong
 			}
 		}
 		report = explained(schema, orObject(args))
@@ -323,11 +327,9 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		report = explained(anyObject, args) // which no tool takes
 	}
 	if report == nil {
-		return answer{}
+		return nil
 	}
-	a := answered(c, report, name, args)
-	a.public, a.beside = beside(f, a.public, report), f.View().Own
-	return a
+	return beside(f, answered(c, report, name, args), report)
 }
 
 // known returns the input schema of a tool that was looked up, one that every tool has if nobody knows
@@ -345,19 +347,14 @@ func (v *validator) explained(schema func() *explain.Schema, args []byte) *expla
 	return guarded(func() *explain.Report { return schema().Explain(args, v.HideReceived) })
 }
 
-// answered makes an answer of a report about what a middleware got as the arguments, with the corrected
-// arguments for a tool with a name. A secret in them goes to its sender alone: nobody else can have put
-// it there.
-func answered(c *call.Call, report *explain.Report, tool string, args []byte) answer {
-	a := answer{public: faultOf(report, tool)}
-	if report == nil || !report.Secret || tool == "" {
-		return a
+// answered makes a fault of a report about what a middleware got as the arguments, with the corrected
+// call of a tool with a name. Of a value that is withheld it says that the caller sent it, so that has
+// to be known.
+func answered(c *call.Call, report *explain.Report, tool string, args []byte) *fault.Error {
+	if report != nil && report.Withheld != nil && !(bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c)) {
+		tool = ""
 	}
-	with := &classify.Correction{Tool: tool, Arguments: report.Corrected}
-	if fits(a.public, len(with.Tool)+2*len(with.Arguments)) && bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c) {
-		a.private = with
-	}
-	return a
+	return faultOf(report, tool)
 }
 
 // aroundServer reports whether the Call was opened around a server. Its request is then what the caller
@@ -376,9 +373,10 @@ func beside(f *failure.Failure, e *fault.Error, report *explain.Report) *fault.E
 	}
 	own := f.Fault().Data()
 	about := e.Data()
-	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
+	own.Violations = about.Violations
 	own.Suggestion = strings.TrimSpace(own.Suggestion + " " + mayBeWhy(report))
-	return fault.FromData(own)
+	tool, arguments := faults.Correction(e)
+	return faults.Corrected(fault.FromData(own), tool, arguments)
 }
 
 // mayBeWhy says in sentences what is wrong with the arguments of a call that failed for a reason of the
@@ -407,8 +405,8 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 }
 
 // explain puts the fault in the place of what was known of a failure.
-func (v *validator) explain(c *call.Call, f *failure.Failure, e answer) {
-	c.Explain(f, classify.Finding{Fault: e.public, Private: e.private, Beside: e.beside, Protocol: v.ProtocolError})
+func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error) {
+	c.Explain(f, classify.Finding{Fault: e, Beside: f.View().Own, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put

@@ -11,7 +11,6 @@ package classify
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -100,14 +99,6 @@ const (
 	OfAuthor                // those of the author of the fault
 )
 
-// A Correction is the call that a call with wrong arguments was probably meant to be. It may hold
-// the caller's own secrets: no log, no store and no other reader gets it, and no scrubber changes
-// it.
-type Correction struct {
-	Tool      string
-	Arguments json.RawMessage
-}
-
 // Finding is the classification of an error.
 type Finding struct {
 	Origin Origin
@@ -124,8 +115,6 @@ type Finding struct {
 	// Beside means that the Fault explains words of others, which are its message and stay: those of
 	// a tool's own result, or those of a protocol error.
 	Beside bool
-
-	Private *Correction // the part of the Fault that only the caller may read, nil for none
 
 	Refused  bool // the SDK, which checks the arguments of typed tools, refused the call
 	Protocol bool // the fault is sent as a protocol error

@@ -202,7 +202,7 @@ func (s *stream) written(e event) []byte {
 	}
 	b = append(b, "data: "...)
 	for _, c := range e.m.Line {
-		if c != '\r' { // it stands between tokens, and would end the line of the event
+		if c != '\r' && c != '\n' { // they stand between tokens, and would end the line of the event
 			b = append(b, c)
 		}
 	}
