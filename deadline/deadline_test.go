@@ -3,6 +3,7 @@ package deadline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -84,6 +85,25 @@ func TestHandlerThatStopsIsTold(t *testing.T) {
 		requireKind(t, fault.KindTimeout, got)
 		require.NotContains(t, log.String(), "stuck")
 		require.NotContains(t, log.String(), "late")
+	})
+}
+
+// TestWorkElsewhere: a handler that only waited for another process does not prove by its return that the
+// work has stopped.
+func TestWorkElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits := func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+			<-ctx.Done()
+			return nil, fmt.Errorf("proxy: %w", &call.ElsewhereError{Err: context.Cause(ctx)})
+		}
+		log := harness.NewLog(0)
+		got := harness.Call(t, rawAt, waits, limited(log))
+		require.Equal(t, "Timeout: the tool did not finish within 30 s. It was told to stop. Whether it did is not known.\n"+
+			"Suggestion: Ask for less at a time, if the tool allows it.\n"+
+			"Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.\n"+
+			"Reference: "+got.Reference(), got.Text())
+		require.NotContains(t, log.String(), "stopped:")
+		require.Contains(t, log.String(), "it is not known whether the work has stopped")
 	})
 }
 

@@ -52,10 +52,19 @@ func (e *LimitError) Error() string {
 	switch {
 	case e.Running:
 		text += "; the handler was told to stop and is still running"
+	case e.elsewhere():
+		text += "; the handler no longer waits, and it is not known whether the work has stopped"
 	case e.Err != nil:
 		text += "; the handler stopped: " + safe.Error(e.Err)
 	}
 	return text
+}
+
+// elsewhere reports whether the handler only waited for the work, so that its return does not prove
+// that the work has stopped.
+func (e *LimitError) elsewhere() bool {
+	other, _ := safe.As[*call.ElsewhereError](e.Err)
+	return other != nil
 }
 
 // Unwrap returns Err.
@@ -78,7 +87,7 @@ func effectOf(safety failure.Safety) fault.Effect {
 }
 
 // retryOf returns the guidance for a call that took too long. running says that its handler
-// still runs. seen is what was noted of its effect until now.
+// still runs, or that its work may go on elsewhere. seen is what was noted of its effect until now.
 func retryOf(public *fault.Error, safety failure.Safety, running bool, seen failure.Witness) fault.Retry {
 	at := failure.As(safety)
 	at.Cut, at.Running, at.Witness = true, running, seen
@@ -113,16 +122,19 @@ func exceeded(c *call.Call, e *LimitError, safety failure.Safety) error {
 	if e.Caller {
 		message = strings.TrimSuffix(message, ".") + ", which is what your own time limit for this call left."
 	}
-	if e.Running {
+	switch {
+	case e.Running:
 		message += " It was told to stop, but is still running."
-	} else {
+	case e.elsewhere():
+		message += " It was told to stop. Whether it did is not known."
+	default:
 		message += " It was told to stop, and did."
 	}
 	suggestion := ""
 	if c.Method() == middleware.MethodCallTool {
 		suggestion = "Ask for less at a time, if the tool allows it."
 	}
-	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, safety, e.Running, c.Witness())))
+	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, safety, e.Running || e.elsewhere(), c.Witness())))
 }
 
 // cancelled returns the error of a call whose caller gave it up.

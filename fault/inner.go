@@ -12,6 +12,10 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 	inner.StepsText = func(steps any) string {
 		return listed(steps.([]Step)) //nolint:forcetypeassert // of internal/faults
 	}
+	inner.Besides = func(e error) string {
+		f := e.(*Error) //nolint:forcetypeassert // of internal/faults
+		return f.public().besides(f.tries())
+	}
 	inner.Steps = func(e error) int {
 		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
 			return len(f.data.RecoverySteps)

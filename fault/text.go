@@ -17,6 +17,21 @@ func (d *Data) text(tries string, reference bool) string {
 	b.WriteString(d.Type.Label())
 	b.WriteString(": ")
 	d.headline(&b)
+	d.below(&b, tries, reference)
+	return b.String()
+}
+
+// besides writes what the text says besides the message, without a line break at its beginning: what
+// stands below words that are shown already.
+func (d *Data) besides(tries string) string {
+	var b words.Builder
+	d.similar(&b, '\n')
+	d.below(&b, tries, false)
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// below writes the lines below the headline.
+func (d *Data) below(b *words.Builder, tries string, reference bool) {
 	if suggestion := words.Clip(words.Lines(d.Suggestion), maxMessage); suggestion != "" {
 		b.WriteString("\nSuggestion: ")
 		b.WriteString(suggestion)
@@ -26,8 +41,8 @@ func (d *Data) text(tries string, reference bool) string {
 		b.WriteString("\nDetails: ")
 		b.WriteString(words.Clip(compact(details), maxMessage))
 	}
-	d.Retry.text(&b, d.Type)
-	stepsText(&b, d.RecoverySteps)
+	d.Retry.text(b, d.Type)
+	stepsText(b, d.RecoverySteps)
 	if tries != "" {
 		b.WriteString("\nTry: ")
 		b.WriteString(tries)
@@ -39,7 +54,6 @@ func (d *Data) text(tries string, reference bool) string {
 			b.WriteString(words.ToReport)
 		}
 	}
-	return b.String()
 }
 
 // statusDetail is the detail with the HTTP status of a service. It is for programs: the text
@@ -86,6 +100,11 @@ func (d *Data) headline(b *words.Builder) {
 	} else {
 		b.WriteString(words.End(message))
 	}
+	d.similar(b, next)
+}
+
+// similar writes the sentences behind the message, the first one behind next.
+func (d *Data) similar(b *words.Builder, next byte) {
 	if len(d.SimilarMatches) > 0 {
 		b.WriteByte(next)
 		b.WriteString("Did you mean ")

@@ -11,12 +11,17 @@ import (
 
 // promptFault returns what is wrong with the arguments of a prompt, nil when nothing is,
 // or when the server does not say what they should be. The SDK checks nothing of it. They
-// are explained with the schema that a tool with such arguments would have.
-func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
-	return guarded(func() *fault.Error {
+// are explained with the schema that a tool with such arguments would have. missing says why
+// the server does not say what they should be.
+func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (public *fault.Error, missing error) {
+	public = guarded(func() *fault.Error {
 		prompt, err := callOf(ctx, c, req).Server().Prompt(next)
-		if err != nil || len(prompt.Arguments) == 0 {
+		if err != nil {
+			missing = err
 			return nil //nolint:nilerr // nothing to check against: the handler answers
+		}
+		if len(prompt.Arguments) == 0 {
+			return nil
 		}
 		properties, required := map[string]any{}, []string{}
 		for _, a := range prompt.Arguments {
@@ -31,6 +36,7 @@ func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Reque
 			"type": "object", "properties": properties, "required": required, "additionalProperties": !v.StrictPrompts,
 		})()
 		if err != nil {
+			missing = err
 			return nil //nolint:nilerr // as above
 		}
 		if report := schema.Explain(call.ArgumentsOf(req), v.HideReceived); report != nil {
@@ -38,4 +44,5 @@ func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Reque
 		}
 		return nil
 	})
+	return public, missing
 }

@@ -88,8 +88,9 @@ type Options struct {
 
 	// AfterFailure lets every handler run with what the caller sent. If the handler fails,
 	// the arguments are compared with the listed schema, and what is wrong with them is
-	// said beside the tool's own words. It is meant for servers whose handlers accept
-	// more than their schemas say, such as "12" for a number. It excludes RawTools.
+	// said beside the tool's own words, also in a protocol error with the code -32600, -32602 or
+	// -32603. It is meant for servers whose handlers accept more than their schemas say, such as
+	// "12" for a number. The schema may be a second old. It excludes RawTools.
 	AfterFailure bool
 
 	// StrictPrompts checks the arguments of a prompt before its handler runs, and refuses
@@ -190,12 +191,15 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	if err != nil {
 		return nil, err
 	}
+	if unchecked != nil {
+		c.NoteUnchecked(unchecked)
+	}
 	res, err := next(ctx, c.Method(), checked)
 	if explained, ok := err.(*explainedError); ok {
 		err = explained.error // and explained again, by the options of this middleware
 	}
 	f := c.Failure(res, err)
-	if unchecked != nil && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
+	if unchecked != nil && c.Method() == middleware.MethodCallTool && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
 		v.warn(c, checked, unchecked)
 	}
 	if f != nil {
@@ -225,11 +229,13 @@ func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.R
 	var e *fault.Error
 	switch {
 	case f.Wire() != nil:
-		v.suggest(ctx, c, f)
+		if !v.suggest(ctx, c, f) && v.AfterFailure && c.Method() == middleware.MethodCallTool {
+			v.misfit(ctx, c, checked, next, f)
+		}
 	case c.Method() == middleware.MethodCallTool:
 		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
-		e = v.promptFault(ctx, c, checked, next)
+		e, _ = v.promptFault(ctx, c, checked, next)
 	}
 	if e != nil {
 		v.explain(c, f, e)
@@ -250,12 +256,11 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 		return req, nil, e, nil
 	}
 	if !tool {
-		if v.StrictPrompts {
-			if e := v.promptFault(ctx, c, req, next); e != nil {
-				return req, nil, e, nil
-			}
+		if !v.StrictPrompts {
+			return req, nil, nil, nil
 		}
-		return req, nil, nil, nil
+		e, missing := v.promptFault(ctx, c, req, next)
+		return req, missing, e, nil
 	}
 	sent := call.ArgumentsOf(req)
 	req = withObject(req)
@@ -281,16 +286,9 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
-	schema := func() *explain.Schema {
-		s, err := v.schemaOf(callOf(ctx, c, req).Server().ToolNow(next))
-		if err != nil || s == nil { // nobody knows what the tool takes
-			return anyObject()
-		}
-		return s
-	}
-	explained := func(of func() *explain.Schema, args []byte) *explain.Report {
-		return guarded(func() *explain.Report { return of().Explain(args, v.HideReceived) })
-	}
+	now := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().ToolNow(next)) }
+	schema := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().Tool(next)) }
+	explained := func(of func() *explain.Schema, args []byte) *explain.Report { return v.explained(of, args) }
 	name := toolName(c, req)
 	earlier, again := safe.As[*refused](f.Err())
 	switch {
@@ -304,7 +302,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 			}
 		}
 		if report == nil {
-			report = explained(schema, args)
+			report = explained(now, args)
 		}
 		return answered(c, report, name, args)
 	case again && !v.HideReceived && !earlier.withheld && name == earlier.tool && bytes.Equal(args, earlier.args):
@@ -321,6 +319,11 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	}
 	var report *explain.Report
 	if v.AfterFailure {
+		if res := f.Result(); res != nil && f.View().Own {
+			if _, ours := classify.FromMeta(res.Meta); ours {
+				return nil // the server has this library, and says itself what is wrong
+			}
+		}
 		report = explained(schema, orObject(args))
 	} else if args = bytes.TrimSpace(args); f.Explainable() && len(args) > 0 && args[0] != '{' && string(args) != "null" {
 		report = explained(anyObject, args) // which no tool takes
@@ -329,6 +332,21 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		return nil
 	}
 	return beside(f, answered(c, report, name, args), report)
+}
+
+// known returns the input schema of a tool that was looked up, one that every tool has if nobody knows
+// what the tool takes.
+func (v *validator) known(tool *mcp.Tool, err error) *explain.Schema {
+	s, err := v.schemaOf(tool, err)
+	if err != nil || s == nil {
+		return anyObject()
+	}
+	return s
+}
+
+// explained returns what is wrong with arguments, nil for nothing.
+func (v *validator) explained(schema func() *explain.Schema, args []byte) *explain.Report {
+	return guarded(func() *explain.Report { return schema().Explain(args, v.HideReceived) })
 }
 
 // answered makes a fault of a report about what a middleware got as the arguments, with the corrected
@@ -358,12 +376,21 @@ func beside(f *failure.Failure, e *fault.Error, report *explain.Report) *fault.E
 	own := f.Fault().Data()
 	about := e.Data()
 	own.Violations = about.Violations
-	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why.")
-	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
-		own.Suggestion += " " + words.Cut(one.Message, maxRepeated)
-	}
+	own.Suggestion = strings.TrimSpace(own.Suggestion + " " + mayBeWhy(report))
 	tool, arguments := faults.Correction(e)
 	return faults.Corrected(fault.FromData(own), tool, arguments)
+}
+
+// mayBeWhy says in sentences what is wrong with the arguments of a call that failed for a reason of the
+// handler's own.
+func mayBeWhy(report *explain.Report) string {
+	first := report.Violations[:min(len(report.Violations), 3)]
+	sentences := make([]string, 0, len(first)+1)
+	sentences = append(sentences, "The arguments do not fit the tool's input schema, which may be why.")
+	for _, one := range first {
+		sentences = append(sentences, words.Cut(one.Message, maxRepeated))
+	}
+	return strings.Join(sentences, " ")
 }
 
 // maxRepeated is how many characters of a sentence are told again in the text.
@@ -381,7 +408,7 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 
 // explain puts the fault in the place of what was known of a failure.
 func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error) {
-	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
+	c.Explain(f, classify.Finding{Fault: e, Beside: f.View().Own, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put

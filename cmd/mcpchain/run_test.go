@@ -74,6 +74,16 @@ func newTestServer() *mcp.Server {
 		opts.SupportedProtocolVersions = []string{"2025-11-25", "2025-06-18"}
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, opts)
+	if wait, err := time.ParseDuration(os.Getenv("MCPCHAIN_TEST_LIST")); err == nil {
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "tools/list" {
+					time.Sleep(wait)
+				}
+				return next(ctx, method, req)
+			}
+		})
+	}
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(server, &mcp.Tool{Name: "divide", Annotations: reads}, func(_ context.Context, _ *mcp.CallToolRequest, in numbers) (*mcp.CallToolResult, any, error) {
 		return nil, map[string]int{"quotient": in.A / in.B}, nil
@@ -259,11 +269,40 @@ func TestItSurvivesItsServer(t *testing.T) {
 			require.Contains(t, text(t, res), "Argument 'a' expected an integer, but received 'six'.")
 			res = called(t, s, "fail", nil)
 			require.Contains(t, text(t, res), "the service refused [redacted] for /srv/data")
-			require.Contains(t, log.String(), "a line with [redacted]")
+			require.Eventually(t, func() bool { return strings.Contains(log.String(), "a line with [redacted]") }, time.Minute, time.Millisecond) // it is another pipe
 			require.NotContains(t, log.String(), token)
 			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "dvide"})
 			require.ErrorContains(t, err, "Did you mean 'divide'?")
 		})
+	}
+}
+
+// It does not say what it cannot know: whether a server that was told to stop did.
+func TestItDoesNotKnowWhatItsServerDoes(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			cmd, _ := program(t, "run", "-deadline", "200ms")
+			s := session(t, version, cmd)
+			require.Contains(t, text(t, called(t, s, "late", nil)), "Timeout: the tool did not finish within 200 ms. It was told to stop. Whether it did is not known.")
+		})
+	}
+}
+
+// A server that does not list its tools gets no call past a guard.
+func TestGuardsAreClosed(t *testing.T) {
+	for _, guard := range []string{"-strict", "-read-only"} {
+		for _, version := range versions {
+			t.Run(guard+" "+version, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "written")
+				cmd, _ := program(t, "run", guard, "-deadline", "300ms")
+				cmd.Env = append(cmd.Env, "MCPCHAIN_TEST_LIST=1h", "MCPCHAIN_TEST_FILE="+file)
+				s := session(t, version, cmd)
+				got := text(t, called(t, s, "write", nil))
+				require.Contains(t, got, "Service unavailable: this call was not sent: it could not be found out what the tool takes and does")
+				require.Contains(t, got, "Nothing was changed by this call.")
+				require.NoFileExists(t, file)
+			})
+		}
 	}
 }
 

@@ -79,6 +79,7 @@ type cold struct {
 	past  mcp.Result   // see Behind
 
 	wouldSend string // see WouldRefuse
+	unchecked error  // see Unchecked
 	missing   *missing
 }
 

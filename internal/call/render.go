@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -89,6 +90,8 @@ func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result
 		return nil, c.protocolError(f)
 	case tool != nil && f.LeftAlone():
 		return c.ownWords(f, tool), nil
+	case tool != nil && f.View().Beside && c.settings().KeepBlocks && !f.View().Protocol:
+		return c.besideOwnWords(f, tool), nil
 	case c.method == MethodCallTool && !f.View().Protocol:
 		return c.toolResult(f, tool), nil
 	default:
@@ -155,10 +158,7 @@ func protocolErrorIn(err error, left *int) (wire *jsonrpc.Error, found bool) {
 // ownWords writes a failure that a tool reported in its own words. The words stay, without
 // credentials and without what the program itself hides; _meta gets the reference of the record.
 func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
-	s, res := c.settings(), have
-	if s.Mask != nil {
-		res = reported(have, s.Own, s.Mask)
-	}
+	s, res := c.settings(), c.clean(have)
 	if c.referable(f) {
 		res, _ = edited(res, func(r *mcp.CallToolResult) bool {
 			r.Meta = withMeta(r.Meta, wire.ReferenceKey, c.ID())
@@ -173,6 +173,45 @@ func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallT
 		})
 	}
 	return res
+}
+
+// clean returns the result in which a tool reports a failure in its own words as its caller may read it.
+func (c *Call) clean(have *mcp.CallToolResult) *mcp.CallToolResult {
+	if s := c.settings(); s.Mask != nil {
+		return reported(have, s.Own, s.Mask)
+	}
+	return have
+}
+
+// besideOwnWords writes a failure that a tool reported in its own words and that was explained, see
+// [Settings.KeepBlocks]: many clients show a model only the first block.
+func (c *Call) besideOwnWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
+	e, _ := c.public(f)
+	res := *c.clean(have) // keeps the SDK's unexported fields
+	res.Meta = c.withToolFailure(withMeta(res.Meta, wire.ErrorKey, e), e)
+	res.Content = below(res.Content, strings.TrimPrefix(c.finished(e, "\n"+faults.Besides(e)), "\n"))
+	return &res
+}
+
+// below returns content with a text below the words of its first text, or in front of content without
+// one.
+func below(content []mcp.Content, text string) []mcp.Content {
+	if text == "" {
+		return content
+	}
+	for i, block := range content {
+		if own, ok := block.(*mcp.TextContent); ok && own != nil {
+			with := *own
+			if with.Text != "" && !strings.HasSuffix(with.Text, "\n") {
+				with.Text += "\n"
+			}
+			with.Text += text
+			content = slices.Clone(content)
+			content[i] = &with
+			return content
+		}
+	}
+	return append(textOf(text), content...)
 }
 
 // ours returns a result with only mcpchain's own _meta keys, nil if there are none.
@@ -252,18 +291,21 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 }
 
 // text returns the finished text of a failure. Finished runs last, because parts that are harmless
-// alone may form a secret together. The corrected call follows unchanged: see corrected.
+// alone may form a secret together. The corrected call follows unchanged: see [Call.Corrected].
 func (c *Call) text(e *fault.Error, reference bool) string {
-	finished := c.settings().finished()
-	var whole string
-	if reference {
-		whole = e.Error()
-		if before, ok := strings.CutSuffix(whole, words.ToReport); ok && c.settings().Trust == failure.Operator {
-			whole = before + words.InLog
-		}
-	} else {
-		whole = e.Text()
+	if !reference {
+		return c.finished(e, e.Text())
 	}
+	whole := e.Error()
+	if before, ok := strings.CutSuffix(whole, words.ToReport); ok && c.settings().Trust == failure.Operator {
+		whole = before + words.InLog
+	}
+	return c.finished(e, whole)
+}
+
+// finished returns a text of a failure as its caller gets it.
+func (c *Call) finished(e *fault.Error, whole string) string {
+	finished := c.settings().finished()
 	line := faults.Tries(e)
 	if line == "" {
 		return finished(whole)
@@ -272,10 +314,10 @@ func (c *Call) text(e *fault.Error, reference bool) string {
 	return finished(whole[:i]) + whole[i:]
 }
 
-// corrected returns the fault with what may be shown of its corrected call, in the text and in the
+// Corrected returns the fault with what may be shown of its corrected call, in the text and in the
 // machine form. If something is hidden in the whole line only, nobody knows in which value it stands:
 // the call is left out.
-func (c *Call) corrected(e *fault.Error) *fault.Error {
+func (c *Call) Corrected(e *fault.Error) *fault.Error {
 	if _, arguments := faults.Correction(e); len(arguments) == 0 {
 		return e
 	}
@@ -323,6 +365,9 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 	e, s, v := c.executable(f.Fault()), c.settings(), f.View()
 	switch f.Text(s.Mask != nil) {
 	case failure.AsItIs:
+		if v.Beside && s.Mask != nil {
+			e = e.WithMessage(c.besideMessage(f, e.Message()))
+		}
 	case failure.Original:
 		e = f.Original(e, clip(safe.Error(f.Err())))
 	case failure.Scrubbed:
@@ -335,7 +380,7 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 		}
 		e = faults.ScrubbedBy(e, s.Mask)
 	}
-	e = c.corrected(e)
+	e = c.Corrected(e)
 	if methods[c.method].client && e.Kind() == fault.KindInternal && !f.Worded() {
 		e = e.WithMessage("the client failed unexpectedly")
 	}
@@ -355,6 +400,16 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 		return e, false
 	}
 	return faults.WithReference(e, c.ID()), v.Refers
+}
+
+// besideMessage returns the message of a failure that explains the words of others.
+func (c *Call) besideMessage(f *failure.Failure, message string) string {
+	s := c.settings()
+	if res := f.Result(); res != nil && message == failure.ContentText(res.Content) {
+		// Masked before it is cut, as above.
+		return failure.ContentText(masking(s.Mask).content(res.Content))
+	}
+	return s.Mask(message)
 }
 
 // referable reports whether the failure is recorded, or will be, under the ID of the call. subscriptions/listen
@@ -378,7 +433,7 @@ func (c *Call) protocolError(f *failure.Failure) error {
 	if text := safe.Error(f.Err()); classify.SDKChecks[text] {
 		return f.Err()
 	}
-	wire, scrubbed := f.Wire(), f.View().Text == failure.Scrubbed
+	wire, scrubbed := f.Wire(), f.View().Text == failure.Scrubbed || f.View().Beside && c.settings().Mask != nil
 	message, data := wire.Message, wire.Data
 	if scrubbed {
 		message = c.settings().Mask(message)
@@ -394,7 +449,9 @@ func (c *Call) protocolError(f *failure.Failure) error {
 			}
 		}
 	}
-	message = words.Free(message, false)
+	if f.View().Origin != classify.Explained { // whose lines of ours must not be quoted
+		message = words.Free(message, false)
+	}
 	if scrubbed && len(data) > 0 {
 		data = scrub.Cleaner{Text: c.settings().Mask}.JSON(data)
 	}

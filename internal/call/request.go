@@ -252,3 +252,19 @@ func SessionID(req mcp.Request) string {
 	}
 	return ""
 }
+
+// NoteUnchecked notes why a middleware that checks arguments before the handler runs could not check
+// those of the Call.
+func (c *Call) NoteUnchecked(why error) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.unchecked = why
+}
+
+// Unchecked returns what [Call.NoteUnchecked] noted, nil for nothing. A handler that must not run with
+// unchecked arguments refuses the call then.
+func (c *Call) Unchecked() error {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	return cold.unchecked
+}

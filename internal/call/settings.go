@@ -64,6 +64,12 @@ type Settings struct {
 	// Render says how failures are written. The outermost one is used.
 	Render *Rendering
 
+	// KeepBlocks keeps all blocks and the structured content of a result in which a tool reports a
+	// failure in its own words, also if the failure is explained: the explanation stands below the
+	// words of the first text. It is for a handler that passes on the results of another server.
+	// Without it an explained failure has one text.
+	KeepBlocks bool
+
 	// Observe says that answers are sent unchanged, see [Call.Observing].
 	Observe bool
 
@@ -123,7 +129,7 @@ func (s *Settings) over(have *setup) *setup {
 	to := &setup{
 		Settings: Settings{
 			Recorder: cmp.Or(have.Recorder, s.Recorder), Render: have.Render,
-			Witnessed: have.Witnessed, Trust: max(have.Trust, s.Trust), Quote: have.Quote, Reveal: have.Reveal || s.Reveal, PassedOn: have.PassedOn || s.PassedOn, Observe: have.Observe || s.Observe,
+			Witnessed: have.Witnessed, Trust: max(have.Trust, s.Trust), Quote: have.Quote, Reveal: have.Reveal || s.Reveal, PassedOn: have.PassedOn || s.PassedOn, Observe: have.Observe || s.Observe, KeepBlocks: have.KeepBlocks || s.KeepBlocks,
 			Rules: slices.Concat(s.Rules, have.Rules), Hints: slices.Concat(s.Hints, have.Hints),
 		},
 		parts: append(slices.Clip(have.parts), s), logs: have.logs,

@@ -112,6 +112,10 @@ type Finding struct {
 	By     Source // the source of what the Fault itself says about a second try
 	Chosen bool   // a handler, a rule or the error itself chose the kind: no table derived it
 
+	// Beside means that the Fault explains words of others, which are its message and stay: those of
+	// a tool's own result, or those of a protocol error.
+	Beside bool
+
 	Refused  bool // the SDK, which checks the arguments of typed tools, refused the call
 	Protocol bool // the fault is sent as a protocol error
 	Own      bool // the fault is the error's own, and so is its cause

@@ -26,6 +26,10 @@ func ScrubbedBy(e *fault.Error, scrubber func(string) string) *fault.Error {
 // without a line break before or after, and "" for no steps.
 func StepsText(steps []fault.Step) string { return inner.StepsText(steps) }
 
+// Besides returns what the text of a fault says besides its message, without the reference and without
+// a line break before or after. It is for words that are shown already, below which it stands.
+func Besides(e *fault.Error) string { return inner.Besides(e) }
+
 // Steps returns how many recovery steps a fault has. Unlike [fault.Error.Data] it copies nothing.
 func Steps(e *fault.Error) int { return inner.Steps(e) }
 

@@ -10,6 +10,8 @@ var (
 	ScrubbedBy func(e error, scrubber func(string) string) error
 	// StepsText takes a []fault.Step.
 	StepsText func(steps any) string
+	// Besides returns what the text says besides the message.
+	Besides func(e error) string
 	// Steps returns how many recovery steps a fault has.
 	Steps func(e error) int
 	// Correction returns what belongs to the fault.

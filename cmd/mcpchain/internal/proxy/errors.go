@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -32,21 +33,70 @@ func endedError(how, said string) error {
 func neverSpokeError(how, said string) error {
 	text := "the server ended (" + how + ") before it answered anything"
 	if said != "" {
-		text += ", and wrote: " + words.Quote(said, maxClip)
+		text += ", and wrote: " + words.Quote(said, 2*maxClip)
 	}
 	return fault.New(fault.KindServiceUnavailable, text).WithParty(fault.PartyServer).
 		Never("Its command, its environment or its configuration has to be corrected")
 }
 
-func hungError(silent time.Duration) error {
-	text := "the server answered no ping for " + words.Duration(silent) + " and was ended"
-	return fault.New(fault.KindTimeout, text+" while it ran this call, and is started again").
-		WithParty(fault.PartyServer).Because(&lostError{text})
+// A silentError ends a run that was silent for too long.
+type silentError struct{ silent time.Duration }
+
+func (e *silentError) Error() string {
+	return "the server answered no ping for " + words.Duration(e.silent) + " and was ended"
 }
 
-func illegalError(reason string) error {
-	return fault.New(fault.KindServerError, "the server's answer is no legal message: "+reason).
-		WithParty(fault.PartyServer).Because(&lostError{"an illegal answer: " + reason})
+// Effect says that the call may have taken effect.
+func (e *silentError) Effect() fault.Effect { return fault.EffectUnknown }
+
+// hungError is for a call whose run was ended because it was silent. again says that it was so with the
+// same call before: whoever makes it once more ends the server once more.
+func hungError(e *silentError, again bool) error {
+	f := fault.New(fault.KindTimeout, e.Error()+" while it ran this call, and is started again").
+		WithParty(fault.PartyServer).Because(e)
+	if again {
+		f = f.WithRetry(notAgain)
+	}
+	return f
+}
+
+// notAgain is the advice about a call during which a run was ended before.
+var notAgain = fault.Retry{Reason: "The server was ended before, while it ran the same call", Effect: fault.EffectUnknown}
+
+// overdueError is for a call that has run into its time limit and during which a run was ended before.
+func overdueError(cause *call.ElsewhereError) error {
+	return fault.New(fault.KindTimeout, "the server did not answer this call in time. It was told to stop. Whether it did is not known").
+		WithParty(fault.PartyServer).WithRetry(notAgain).Because(cause)
+}
+
+// illegalError is for an answer that is none. text says what came.
+func illegalError(text string) error {
+	return fault.New(fault.KindServerError, text).WithParty(fault.PartyServer).Because(&lostError{text})
+}
+
+// cancelledError is for a call that its client gave up, which is the cause. Only the log has it.
+func cancelledError(cause error) error {
+	return fault.New(fault.KindCancelled, errCancelled.Error()).WithParty(fault.PartyCaller).Because(cause)
+}
+
+// notTakenError is for a call that was not sent, because the server read nothing until its time was over,
+// which is the cause.
+func notTakenError(cause error) error {
+	return fault.New(fault.KindServiceUnavailable, "this call was not sent: its time was over before the server took it").WithParty(fault.PartyServer).
+		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
+}
+
+// waitedError is for a call that was not sent, because what it waited for took too long: calls that write,
+// or a server that is started again.
+func waitedError(what string, cause error) error {
+	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it waited for "+what).WithParty(fault.PartyServer).
+		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
+}
+
+// unlearnedError is for a call that a guard did not let pass, because the server did not say what is called.
+func unlearnedError(what string, cause error) error {
+	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it could not be found out what the "+what+" takes and does").WithParty(fault.PartyServer).
+		WithRetry(fault.Retry{ShouldRetry: true, Reason: "The server did not list it in time", Effect: fault.EffectNone}).Because(cause)
 }
 
 func tooLargeError(most int) error {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -17,8 +16,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/jsons"
-	"github.com/mcpchain/mcpchain/internal/near"
-	"github.com/mcpchain/mcpchain/internal/words"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -36,21 +33,22 @@ func (t *Tools) filters() bool { return len(t.Hide) > 0 || t.ReadOnly }
 // success stands for the line of the server; see [Proxy.answer].
 func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	c, _ := ctx.Value(callKey{}).(*request)
-	if outer := call.FromContext(ctx); outer != nil && outer.Quiet() || c == nil || method != c.Method {
+	outer := call.FromContext(ctx)
+	if outer != nil && outer.Quiet() || c == nil || method != c.Method {
 		return p.lookup(ctx, method, req)
 	}
 	c.note(reply{}, nil)
-	if method == call.MethodCallTool {
-		free, err := p.admit(ctx, c, req)
-		if err != nil {
-			return nil, err
-		}
-		defer free()
-	}
-	r, err := p.forward(ctx, c, req)
+	free, err := p.admit(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
+	defer free()
+	c.forwarded.Store(true)
+	r, err := p.forward(ctx, c, req)
+	if err != nil {
+		return nil, p.withoutAdvice(req, err)
+	}
+	p.answeredAgain(req)
 	if method == call.MethodListTools && r.wire == nil {
 		if p.lists.keep(method, req, r.result); p.Tools.filters() {
 			if shown, changed := p.Tools.filter(r.result); changed {
@@ -63,72 +61,27 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 			r.wire, r.m = clipped, nil
 		}
 		c.note(r, nil)
-		return nil, p.suggest(ctx, method, req, r.wire)
+		return nil, unknown(ctx, method, req, r.wire)
 	}
 	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
-		if clipped := p.clippedResult(tool); clipped != tool {
-			if r.result, err = merged(r.result, tool, clipped); err != nil {
+		if legal := p.legal(ctx, p.clippedResult(tool)); legal != tool {
+			if r.result, err = merged(r.result, tool, legal); err != nil {
 				return nil, err
 			}
-			r.m, shown, tool = rpc.Answered(c.ID, r.result), clipped, clipped
+			r.m, shown, tool = rpc.Answered(c.ID, r.result), legal, legal
 		}
 		c.note(r, shown)
-		if err := p.misnamed(ctx, req, tool); err != nil {
-			return nil, err
+		if outer != nil {
+			outer.Establish(asServed)
+			if names := nearNames(ctx, call.Target(req)); len(names) > 0 {
+				misnamed(outer, req, tool, names)
+			}
 		}
 		return shown, nil
 	}
 	c.note(r, shown)
-	return shown, nil // without a result it is nil, and package recover says so
-}
-
-// admit waits until a call of a tool may be made, or says why it may not. free is called after it.
-func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free func(), err error) {
-	name := call.Target(req)
-	if slices.Contains(p.Tools.Hide, name) {
-		return nil, unknownTool(name)
-	}
-	if !p.Tools.ReadOnly && !p.Serial {
-		return func() {}, nil
-	}
-	reads := onlyReads(ctx)
-	switch {
-	case reads, !p.Tools.ReadOnly && !p.Serial:
-		return func() {}, nil
-	case p.Tools.ReadOnly:
-		return nil, unknownTool(name)
-	}
-	c.placed() // others may go on
-	select {
-	case p.serial <- struct{}{}:
-		return func() { <-p.serial }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// onlyReads reports whether the tool of a call is listed as one that only reads.
-func onlyReads(ctx context.Context) bool {
-	c := call.FromContext(ctx)
-	if c == nil {
-		return false
-	}
-	tool, _ := c.Server().Tool(nil)
-	return tool != nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint
-}
-
-// reads reports whether a request may be sent twice. A tool of which nothing is known may not.
-func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool {
-	if method != call.MethodCallTool {
-		return rpc.Reads(method)
-	}
-	return slices.Contains(p.Tools.Reads, call.Target(req)) || onlyReads(ctx)
-}
-
-// unknownTool is the SDK's error for a tool that there is not.
-func unknownTool(name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+	return shown, nil
 }
 
 // forward sends the line of a call to the server: once, unless the line was not sent to a run that has ended. If the
@@ -145,7 +98,7 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 			return reply{}, err
 		}
 		began := time.Now()
-		r, err := up.ask(ctx, c.Message, c.placed)
+		r, err := up.ask(ctx, c.Message, c)
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
@@ -154,9 +107,9 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 			select {
 			case <-up.ended: // and current waits for the next one
 			case <-ctx.Done():
-				return reply{}, context.Cause(ctx)
+				return reply{}, waitedError("the server, which is started again", context.Cause(ctx))
 			}
-			if second = second || lost; !lost || p.reads(ctx, c.Method, req) { // the next session may have to say what reads
+			if second = second || lost; !lost || p.repeatable(ctx, c.Method, req) { // the next session may have to say what reads
 				continue
 			}
 		}
@@ -164,11 +117,11 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
-			if !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
-				up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long")))
+			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
+				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
 			}
 			return reply{}, err
-		case r.err != nil && c.Method == call.MethodListen && !p.ending() && p.again(ctx, r.err, tries):
+		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || up.over()) && p.again(ctx, r.err, tries):
 			continue
 		default:
 			return r, r.err
@@ -215,6 +168,9 @@ func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
 			return res
 		}
 		if method == call.MethodCallTool && answer.IsError() {
+			if res := blockwise(answer.Result); res != nil && len(res.Content) > 0 {
+				return res
+			}
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "the tool failed with content of an unknown kind"}}}
 		}
 	}
@@ -234,170 +190,6 @@ var standIns = map[string]func() mcp.Result{
 	call.MethodListResourceTemplates: func() mcp.Result { return &mcp.ListResourceTemplatesResult{} },
 }
 
-// maxWords is how many bytes of text a failure of the server may have. A whole page of a proxy, or what
-// was sent to it, is of no use to a model, which pays for it.
-const maxWords = 12 << 10
-
-// clippedResult returns a failed result with no more text than that, res itself if it has none.
-func (p *Proxy) clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
-	size := 0
-	for _, block := range res.Content {
-		if text, ok := block.(*mcp.TextContent); ok {
-			size += len(text.Text)
-		}
-	}
-	if size <= maxWords {
-		return res
-	}
-	left, cp := maxWords, *res
-	cp.Content = make([]mcp.Content, 0, len(res.Content))
-	for _, block := range res.Content {
-		if text, ok := block.(*mcp.TextContent); ok {
-			if left == 0 {
-				continue
-			}
-			short := *text
-			short.Text = words.Clip(p.Hide(text.Text), left) // first hidden: a secret may stand where it is cut
-			left -= min(left, len(text.Text))
-			block = &short
-		}
-		cp.Content = append(cp.Content, block)
-	}
-	return &cp
-}
-
-// clippedError is clippedResult for the error of a method. Its data is left out if it is too long.
-func (p *Proxy) clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
-	if len(wire.Message)+len(wire.Data) <= maxWords {
-		return wire
-	}
-	short := &jsonrpc.Error{Code: wire.Code, Message: words.Clip(p.Hide(wire.Message), maxWords/2), Data: wire.Data}
-	if len(wire.Data) > maxWords/2 {
-		short.Data = nil
-	}
-	return short
-}
-
-// suggest returns the server's error. If what the client named is not listed, and something near is, it
-// is the error of the SDK for an unknown name, which package validate knows.
-func (p *Proxy) suggest(ctx context.Context, method string, req mcp.Request, wire *jsonrpc.Error) error {
-	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt", call.MethodReadResource: "resource"}[method]
-	says := fmt.Sprintf("unknown %s %q", what, call.Target(req))
-	switch {
-	case wire.Code != jsonrpc.CodeInvalidParams && (what != "resource" || wire.Code != -32002):
-		return wire
-	case what == "":
-		return wire
-	case what == "resource":
-		says = "Resource not found"
-	}
-	if len(nearNames(ctx, call.Target(req))) == 0 {
-		return wire
-	}
-	return &jsonrpc.Error{Code: wire.Code, Message: says, Data: wire.Data}
-}
-
-// misnamed returns a failure with near names for the result of a tool that is not listed, nil if
-// there is nothing to say. The words of the server stay.
-func (p *Proxy) misnamed(ctx context.Context, req mcp.Request, res *mcp.CallToolResult) error {
-	name := call.Target(req)
-	names := nearNames(ctx, name)
-	if len(names) == 0 {
-		return nil
-	}
-	said := fmt.Sprintf("unknown tool %q", name)
-	if text, ok := first(res.Content).(*mcp.TextContent); ok {
-		said = text.Text
-	}
-	return fault.FromData(fault.Data{
-		Type: fault.KindNotFound, Message: said, ResourceType: "tool", Identifier: name, SimilarMatches: names,
-	})
-}
-
-func first(content []mcp.Content) mcp.Content {
-	if len(content) == 0 {
-		return nil
-	}
-	return content[0]
-}
-
-// nearNames returns the names that are listed and near to one that is not.
-func nearNames(ctx context.Context, name string) []string {
-	c := call.FromContext(ctx)
-	if c == nil || name == "" {
-		return nil
-	}
-	names := c.Server().Names()
-	for _, listed := range names {
-		if slices.Contains(listed, name) {
-			return nil
-		}
-	}
-	return near.Matches(name, names...)
-}
-
-// lookupWait is how long the server may take to list something for a middleware.
-const lookupWait = 2 * time.Second
-
-// lookup answers the question of a middleware. While the server does not run or does not answer, it is
-// what the server listed before.
-func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-	stands, known := standIns[method]
-	if !known {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no middleware may ask for " + method}
-	}
-	raw, err := p.fresh(ctx, method, req)
-	if err != nil {
-		if raw = p.lists.get(method, req); raw == nil {
-			return nil, err
-		}
-	}
-	if method == call.MethodListTools {
-		raw, _ = p.Tools.filter(raw)
-	}
-	res := stands()
-	if err := jsons.Unmarshal(raw, res); err != nil {
-		return nil, err
-	}
-	if list, ok := res.(*mcp.ListToolsResult); ok {
-		p.bound(list)
-	}
-	return res, nil
-}
-
-func (p *Proxy) fresh(ctx context.Context, method string, req mcp.Request) (json.RawMessage, error) {
-	params, err := json.Marshal(req.GetParams())
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lookupWait, errors.New("the server did not list anything in time"))
-	defer cancel()
-	up := p.server()
-	if up == nil {
-		if p.lists.get(method, req) != nil {
-			return nil, errEnded
-		}
-		if up, err = p.current(ctx); err != nil { // it is started again
-			return nil, err
-		}
-	}
-	caller := ""
-	if c, ok := ctx.Value(callKey{}).(*request); ok {
-		caller = c.Authorization
-	}
-	r, err := up.renamed(ctx, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
-	switch {
-	case err != nil:
-		return nil, err
-	case r.wire != nil:
-		return nil, r.wire
-	case r.err != nil:
-		return nil, r.err
-	}
-	p.lists.keep(method, req, r.result)
-	return r.result, nil
-}
-
 func (p *Proxy) server() *upstream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -411,7 +203,11 @@ func (p *Proxy) bound(list *mcp.ListToolsResult) {
 		if tool == nil {
 			continue
 		}
-		tool.InputSchema = cmp.Or(bounded(tool.InputSchema), any(anyObject))
+		if input := bounded(tool.InputSchema); input != nil || tool.InputSchema == nil || !p.Strict { // else it cannot be checked, and is not said to be
+			tool.InputSchema = cmp.Or(input, any(anyObject))
+		} else {
+			tool.InputSchema = nil
+		}
 		tool.OutputSchema = bounded(tool.OutputSchema)
 		if slices.Contains(p.Tools.Reads, tool.Name) {
 			if tool.Annotations == nil {

@@ -16,6 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/ask"
+	"github.com/mcpchain/mcpchain/internal/table"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -44,7 +47,12 @@ type Options struct {
 
 	MaxRequest, MaxAnswer int // bytes of a line
 
-	Hang    time.Duration // zero or less: a server that hangs is left alone
+	Hang  time.Duration // zero or less: a server that hangs is left alone
+	Alone time.Duration // what Hang is, if that is less, for a server that runs one call and was asked nothing else; zero means ten minutes
+
+	Strict bool          // a call whose arguments the middlewares could not check is refused
+	Learn  time.Duration // how long a guard waits for what the server lists, at most 30 s; zero means 30 s
+
 	Tools   Tools
 	Decode  bool // the middlewares look at successes
 	Serial  bool // one call of a tool that writes at a time
@@ -77,17 +85,23 @@ type Proxy struct {
 	left    chan struct{} // closed when the client has left
 	leave   sync.Once
 	running sync.WaitGroup // the calls that are not answered
+	asks    sync.Once
+	asking  chan struct{}     // closed when the client has asked something
+	silent  table.Names[bool] // the calls during which a run was ended because it was silent, see sameCall
+	outputs ask.Outputs
 
 	mu      sync.Mutex
 	up      *upstream
 	changed chan struct{} // closed when up changes
 	back    time.Time     // when a server that has ended is started again
 	why     error         // why it could not be, nil if it was not tried
+	never   error         // what every request fails with: the server ended before it said anything
 	calls   map[string]*request
 	last    *request         // the last one whose answer came
 	waits   map[string]waits // the requests of the server that the client has not answered
 	session session
 	lists   lists
+	looks   map[string]*look // what the server is asked now on behalf of the middlewares
 }
 
 // waits is a request of the server.
@@ -100,7 +114,8 @@ type waits struct {
 func New(opts Options) *Proxy {
 	p := &Proxy{
 		Options: opts, stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
-		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), calls: map[string]*request{}, waits: map[string]waits{},
+		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), asking: make(chan struct{}),
+		looks: map[string]*look{}, calls: map[string]*request{}, waits: map[string]waits{},
 	}
 	p.life, p.finish = context.WithCancel(context.Background())
 	p.session.proxy = p
@@ -135,6 +150,7 @@ func (p *Proxy) Run(ctx context.Context) int {
 	}
 	select {
 	case status := <-ended: // before it has said anything
+		p.firstRequest(ctx)
 		p.answered(ctx)
 		return status
 	case <-ctx.Done():
@@ -173,6 +189,18 @@ func (p *Proxy) end(grace time.Duration) {
 
 func (p *Proxy) ending() bool { return p.life.Err() != nil }
 
+// firstRequest waits for a moment until the client has asked something: its answer says why the server
+// is gone, which otherwise only the log would.
+func (p *Proxy) firstRequest(ctx context.Context) {
+	select {
+	case <-p.asking:
+	case <-p.gone:
+	case <-p.left:
+	case <-ctx.Done():
+	case <-time.After(lastCalls):
+	}
+}
+
 // answered waits for a moment until all calls are answered.
 func (p *Proxy) answered(ctx context.Context) {
 	done := make(chan struct{})
@@ -197,8 +225,11 @@ func (p *Proxy) supervise(up *upstream) int {
 			switch {
 			case p.ending():
 				return up.process.Status()
-			case run == 1 && up.heard.Load() == 0: // wrong arguments, a key that lacks
+			case run == 1 && !up.heard.Load(): // wrong arguments, a key that lacks
 				p.Logger.Error("the server ended before it said anything", slog.String("how", up.process.How()))
+				p.mu.Lock()
+				p.never = up.died
+				p.mu.Unlock()
 				return max(up.process.Status(), 1)
 			}
 			if p.Start != nil {
@@ -256,6 +287,7 @@ func (p *Proxy) publish(up *upstream) {
 func (p *Proxy) serverEnded(u *upstream) {
 	p.mu.Lock()
 	u.gone = true
+	clear(p.looks)
 	if p.up == u {
 		p.up, p.back = nil, time.Time{}
 	}
@@ -267,6 +299,7 @@ func (p *Proxy) serverEnded(u *upstream) {
 		}
 	}
 	p.mu.Unlock()
+	p.lists.ended()
 	for _, id := range gone {
 		p.write(rpc.Cancelled(id, "the server ended"))
 	}
@@ -296,12 +329,14 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 	defer giveUp.Stop()
 	for {
 		p.mu.Lock()
-		up, changed, back, why := p.up, p.changed, p.back, p.why
+		up, changed, back, why, never := p.up, p.changed, p.back, p.why, p.never
 		p.mu.Unlock()
 		wait := time.Until(back)
 		switch {
 		case up != nil:
 			return up, nil
+		case never != nil:
+			return nil, never
 		case p.ending():
 			return nil, notRunningError(0)
 		case wait > soon && p.Start != nil && why != nil:
@@ -314,7 +349,7 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 		case <-time.After(max(wait, 10*time.Millisecond)): // back may be set meanwhile
 		case <-p.life.Done():
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, waitedError("the server, which is started again", context.Cause(ctx))
 		case <-giveUp.C:
 			return nil, notRunningError(soon)
 		}
@@ -342,7 +377,7 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 		delete(p.waits, m.Cancels().Key())
 		p.mu.Unlock()
 	}
-	p.lists.changed(m.Method)
+	p.listChanged(m.Method)
 	p.mu.Lock()
 	last := p.last
 	p.last = nil
@@ -473,9 +508,12 @@ type request struct {
 	done   chan struct{} // closed when the answer is written
 	cancel context.CancelCauseFunc
 
+	forwarded atomic.Bool // the guards have let it pass
+
 	mu    sync.Mutex
 	reply reply      // of the server, the last one
 	shown mcp.Result // what the middlewares got as its result
+	slow  []string   // the methods of lists that did not come in time
 }
 
 // note notes what the server has answered. A handler that package deadline has given up may do so
@@ -521,6 +559,7 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 		defer c.placed()
 		p.call(context.WithValue(ctx, callKey{}, c), c)
 	})
+	p.asks.Do(func() { close(p.asking) })
 	select {
 	case <-c.sent:
 	case <-time.After(order):

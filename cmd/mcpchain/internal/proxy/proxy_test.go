@@ -319,7 +319,7 @@ func TestWhatReadsMayBeCalledAgain(t *testing.T) {
 
 // A server that cancels what it asked the client is not waited for any more.
 func TestAQuestionThatIsCancelled(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang = 400 * time.Millisecond })
+	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 400*time.Millisecond, time.Millisecond })
 	c.initialize()
 	c.send(callLine("1", "forget", `{}`))
 	c.next(func(line string) bool { return strings.Contains(line, `"notifications/cancelled"`) })
@@ -328,7 +328,7 @@ func TestAQuestionThatIsCancelled(t *testing.T) {
 }
 
 func TestHang(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang = 800 * time.Millisecond })
+	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 800*time.Millisecond, time.Millisecond })
 	c.initialize()
 	c.send(callLine("1", "slow", `{"n":2000}`)) // which answers pings meanwhile
 	require.Contains(t, c.answer("1"), "done")
@@ -466,7 +466,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	require.Contains(t, c.call(`"odd"`, "odd_question", `{}`), "-32600") // which the server is told
 	require.Contains(t, textOf(t, c.call("2", "illegal", `{}`)), "the server's answer is no legal message")
 	require.Contains(t, textOf(t, c.call("3", "nocode", `{}`)), "its error has no code and message")
-	require.Contains(t, textOf(t, c.call("4", "null", `{}`)), "Internal error")
+	require.Contains(t, textOf(t, c.call("4", "null", `{}`)), "Server error: the server answered with null instead of a result.\nRetry: no, unless you see that it did not take effect.")
 	text := textOf(t, c.call("5", "big", `{"n":2000000}`))
 	require.Contains(t, text, "the answer is larger than 1024 KiB")
 	require.Contains(t, text, "Retry: no")

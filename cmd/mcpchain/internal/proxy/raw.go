@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -63,11 +64,18 @@ func mergeObjects(raw, from, to json.RawMessage) json.RawMessage {
 			own[name] = value
 		}
 	}
-	out, err := json.Marshal(own)
+	doc, err := jsons.Tolerant(raw, nil)
 	if err != nil {
 		return to
 	}
-	return out
+	members := make([]jsons.Member, 0, len(own))
+	for _, name := range slices.Concat(doc.Names(), slices.Sorted(maps.Keys(own))) { // those of the server first, in its order
+		if value, left := own[name]; left {
+			members = append(members, jsons.Member{Name: name, Value: value})
+			delete(own, name)
+		}
+	}
+	return jsons.Written(members...)
 }
 
 func mergeArrays(raw, from, to json.RawMessage) json.RawMessage {
@@ -90,11 +98,14 @@ func mergeArrays(raw, from, to json.RawMessage) json.RawMessage {
 			next = i + 1
 		}
 	}
-	out, err := json.Marshal(has)
-	if err != nil {
-		return to
+	out := []byte{'['}
+	for i, value := range has {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, value...)
 	}
-	return out
+	return append(out, ']')
 }
 
 // nameOf returns what an item of a list is known by, "" if it has no name.
@@ -154,6 +165,7 @@ type lists struct {
 	mu   sync.Mutex
 	kept map[string]json.RawMessage
 	size int
+	run  map[string]bool // the keys of what the run that is there has listed
 }
 
 // maxKept bounds the bytes of the lists that are kept.
@@ -184,9 +196,12 @@ func (l *lists) keep(method string, req mcp.Request, raw json.RawMessage) {
 		return
 	}
 	if l.kept == nil || l.size+len(raw) > maxKept {
-		l.kept, l.size = map[string]json.RawMessage{}, 0
+		l.kept, l.size, l.run = map[string]json.RawMessage{}, 0, nil
 	}
-	l.kept[key] = raw
+	if l.run == nil {
+		l.run = map[string]bool{}
+	}
+	l.kept[key], l.run[key] = raw, true
 	l.size += len(raw)
 }
 
@@ -196,11 +211,28 @@ func (l *lists) get(method string, req mcp.Request) json.RawMessage {
 	return l.kept[listKey(method, req)]
 }
 
-// changed forgets what a notification says has changed.
-func (l *lists) changed(method string) {
+// ofRun is get for what the run that is there has listed: a guard must not go by another one's list.
+func (l *lists) ofRun(method string, req mcp.Request) json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if key := listKey(method, req); l.run[key] {
+		return l.kept[key]
+	}
+	return nil
+}
+
+// ended notes that the run has ended which has listed what is kept.
+func (l *lists) ended() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run = nil
+}
+
+// changed forgets what a notification says has changed, and reports whether it says so.
+func (l *lists) changed(method string) bool {
 	what, ok := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
 	if !ok {
-		return
+		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,4 +242,5 @@ func (l *lists) changed(method string) {
 			delete(l.kept, key)
 		}
 	}
+	return true
 }

@@ -207,6 +207,6 @@ func TestAnswersThatSayTwoThings(t *testing.T) {
 // A request under an ID that is in use is not sent: its answer could not be told from the other one.
 func TestAnOwnIDIsChosenAnew(t *testing.T) {
 	u := &upstream{proxy: New(Options{Chain: func(next mcp.MethodHandler) mcp.MethodHandler { return next }, Out: rpc.NewWriter(io.Discard)}), waiting: map[string]*waiter{"n5": {}}}
-	_, err := u.ask(t.Context(), rpc.Request(rpc.NumberID(5), "ping", nil), func() {})
+	_, err := u.ask(t.Context(), rpc.Request(rpc.NumberID(5), "ping", nil), nil)
 	require.ErrorIs(t, err, errUsed)
 }

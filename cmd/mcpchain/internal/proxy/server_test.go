@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,11 @@ func serve() {
 		fmt.Fprintln(os.Stderr, "Error: NEEDED_KEY is required, and is not "+os.Getenv("TEST_API_KEY"))
 		os.Exit(3)
 	}
+	if os.Getenv("PROXY_TEST_SERVER") == "usage" {
+		s.raw("Usage: server <command>\n  start   Start the server " + os.Getenv("TEST_API_KEY"))
+		status, _ := strconv.Atoi(os.Getenv("PROXY_TEST_STATUS"))
+		os.Exit(status)
+	}
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -85,6 +91,9 @@ func serve() {
 }
 
 func (s *fakeServer) handle(m message) {
+	if os.Getenv("PROXY_TEST_SERVER") == "says" && s.says(m) {
+		return
+	}
 	switch m.Method {
 	case "":
 		s.mu.Lock()
@@ -168,6 +177,16 @@ func (s *fakeServer) call(m message) {
 		go func() {
 			time.Sleep(time.Duration(args.N) * time.Millisecond)
 			s.text(m.ID, "done", false)
+		}()
+	case "slow_failure":
+		go func() {
+			time.Sleep(time.Duration(args.N) * time.Millisecond)
+			s.text(m.ID, "no", true)
+		}()
+	case "slow_error":
+		go func() {
+			time.Sleep(time.Duration(args.N) * time.Millisecond)
+			s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32001,"message":"no"}}`)
 		}()
 	case "big":
 		s.text(m.ID, strings.Repeat("x", args.N), false)

@@ -9,15 +9,15 @@ import (
 )
 
 // stderr passes on what the server writes to its standard error, in whole lines and without the
-// values of its secrets, so that it does not mix with the log. It keeps the last line: that often
-// says why the server has ended.
+// values of its secrets, so that it does not mix with the log. It keeps the last lines: they often
+// say why the server has ended.
 type stderr struct {
 	hide func(string) string
 	line func(string) // takes one line
 
 	mu   sync.Mutex
 	part []byte
-	text string
+	kept tail
 }
 
 const (
@@ -62,13 +62,11 @@ func (s *stderr) cut(line []byte) int {
 
 func (s *stderr) write(line []byte) {
 	text := s.hide(strings.TrimRight(string(line), "\r\n"))
-	if strings.TrimSpace(text) != "" {
-		s.text = text
-	}
+	s.kept.add(text)
 	s.line(text)
 }
 
-// last returns the last line that says something, with what has no end yet.
+// last returns the last lines that say something since it was called before, with what has no end yet.
 func (s *stderr) last() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +74,45 @@ func (s *stderr) last() string {
 		s.write(s.part)
 		s.part = nil
 	}
-	text := s.text
-	s.text = ""
+	return s.kept.take()
+}
+
+// A tail keeps the last lines of a text, at most maxClip bytes of them. An indented line belongs to the
+// one above it, such as a frame of a stack or the explanation of an option, and is not kept if there is
+// another one.
+type tail struct {
+	lines []string
+	size  int
+	rest  string // the last line that is indented
+}
+
+func (t *tail) add(line string) {
+	line = strings.TrimRight(line, " \t\r\n")
+	if line == "" {
+		return
+	}
+	if line[0] == ' ' || line[0] == '\t' {
+		t.rest = line
+		return
+	}
+	t.lines = append(t.lines, line)
+	t.size += len(line) + len(between)
+	for len(t.lines) > 1 && t.size > maxClip {
+		t.size -= len(t.lines[0]) + len(between)
+		t.lines = t.lines[1:]
+	}
+}
+
+// between stands between lines that are told in one.
+const between = " / "
+
+// take returns the lines in one, and forgets them.
+func (t *tail) take() string {
+	text := strings.Join(t.lines, between)
+	if text == "" {
+		text = strings.TrimSpace(t.rest)
+	}
+	*t = tail{}
 	return text
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mcpchain/mcpchain/internal/call"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -22,12 +24,17 @@ type upstream struct {
 	queue   chan outgoing // for the server
 	ended   chan struct{} // closed when it has ended and all requests were answered
 
-	heard atomic.Int64 // when it last wrote a line, see now; zero if it never did
-	cause atomic.Pointer[error]
-	gone  bool // it has ended; guarded by the mutex of the Proxy
+	heard   atomic.Bool  // it has sent a message: a line that is none says nothing
+	wrote   atomic.Int64 // when it last wrote a line, see now; zero if it never did
+	overdue atomic.Int64 // when a call ran into its time limit last; zero if none did
+	cause   atomic.Pointer[error]
+	gone    bool  // it has ended; guarded by the mutex of the Proxy
+	died    error // what the requests fail with that it left; set before ended is closed
 
 	mu      sync.Mutex
-	waiting map[string]*waiter // by the keys of IDs; nil when the run has ended
+	waiting map[string]*waiter   // by the keys of IDs; nil when the run has ended
+	late    map[string]*lateCall // those that nobody waits for any more
+	said    tail                 // what it wrote before its first message
 }
 
 // outgoing is a message for the server, nil to close its input.
@@ -38,6 +45,7 @@ type outgoing struct {
 
 // A waiter waits for what becomes of a request.
 type waiter struct {
+	of   *request // of the client, nil for a question of ours
 	got  chan reply
 	sent bool // the server may have it
 }
@@ -64,7 +72,7 @@ func (p *Proxy) start() (*upstream, error) {
 	}
 	u := &upstream{
 		proxy: p, process: process, queue: make(chan outgoing, 64),
-		ended: make(chan struct{}), waiting: map[string]*waiter{},
+		ended: make(chan struct{}), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
 	}
 	go u.write()
 	go u.read()
@@ -115,6 +123,16 @@ func (u *upstream) send(m *rpc.Message) {
 	}
 }
 
+// over reports whether the run has ended.
+func (u *upstream) over() bool {
+	select {
+	case <-u.process.Ended():
+		return true
+	default:
+		return false
+	}
+}
+
 var (
 	// errEnded says that a request was not sent, because the run has ended.
 	errEnded = errors.New("the server has ended")
@@ -125,16 +143,17 @@ var (
 // renamed sends a request under an ID that no other request has.
 func (u *upstream) renamed(ctx context.Context, m *rpc.Message) (reply, error) {
 	for {
-		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), func() {}); !errors.Is(err, errUsed) {
+		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), nil); !errors.Is(err, errUsed) {
 			return r, err
 		}
 	}
 }
 
-// ask sends a request and waits for what becomes of it. sent is called once the message has its place
-// among those that are sent.
-func (u *upstream) ask(ctx context.Context, m *rpc.Message, sent func()) (reply, error) {
-	got := make(chan reply, 1)
+// ask sends a request and waits for what becomes of it. of is that of the client, which has its place
+// among those that are sent then, and nil for a question of ours. If ctx ends first, the error is a
+// *[call.ElsewhereError] for a request that the server may have.
+func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply, error) {
+	got, began := make(chan reply, 1), time.Now()
 	key := m.ID.Key()
 	u.mu.Lock()
 	switch {
@@ -145,38 +164,63 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, sent func()) (reply,
 		u.mu.Unlock()
 		return reply{}, errUsed
 	}
-	u.waiting[key] = &waiter{got: got}
+	u.waiting[key] = &waiter{of: of, got: got}
 	u.mu.Unlock()
 	select {
 	case u.queue <- outgoing{m, key}:
 	case <-ctx.Done(): // it is not sent
 	case <-u.process.Ended(): // and it is answered
 	}
-	sent()
-	select {
-	case r := <-got:
-		if errors.Is(r.err, errEnded) {
-			return reply{}, errEnded
-		}
-		return r, nil
-	case <-ctx.Done():
-		u.forget(key, got)
-		if s, ok := u.process.(interface{ Abandon(id rpc.ID) }); ok {
-			s.Abandon(m.ID)
-		}
-		return reply{}, context.Cause(ctx)
+	if of != nil {
+		of.placed()
 	}
+	var r reply
+	select {
+	case r = <-got:
+	case <-ctx.Done():
+		waited, sent := u.forget(key, got, lateOf(ctx, of, began))
+		if waited {
+			if s, ok := u.process.(interface{ Abandon(id rpc.ID) }); ok {
+				s.Abandon(m.ID)
+			}
+			switch cause := context.Cause(ctx); {
+			case errors.Is(cause, errCancelled):
+				return reply{}, cancelledError(&call.ElsewhereError{Err: cause})
+			case !sent:
+				return reply{}, notTakenError(cause)
+			default:
+				return reply{}, &call.ElsewhereError{Err: cause}
+			}
+		}
+		r = <-got // it came at the same time
+	}
+	if errors.Is(r.err, errEnded) {
+		return reply{}, errEnded
+	}
+	return r, nil
 }
 
-func (u *upstream) forget(key string, got chan reply) {
+// forget ends the waiting for a request, and reports whether anybody waited and whether the server may
+// have it. late is what to record of its answer, nil for nothing.
+func (u *upstream) forget(key string, got chan reply, late *lateCall) (waited, sent bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if w := u.waiting[key]; w != nil && w.got == got {
-		delete(u.waiting, key)
+	w := u.waiting[key]
+	if w == nil || w.got != got {
+		return false, false
 	}
+	delete(u.waiting, key)
+	if w.sent && late != nil {
+		u.remember(key, late)
+		if late.level == slog.LevelWarn {
+			u.overdue.Store(now())
+		}
+	}
+	return true, w.sent
 }
 
-// deliver answers a request, and reports whether it waited.
+// deliver answers a request, or records an answer that came too late. It reports false for one that was
+// not asked for.
 func (u *upstream) deliver(id rpc.ID, r reply) bool {
 	key := id.Key()
 	u.mu.Lock()
@@ -184,7 +228,7 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 	delete(u.waiting, key)
 	u.mu.Unlock()
 	if w == nil {
-		return false
+		return u.cameLate(id, r)
 	}
 	w.got <- r
 	return true
@@ -207,7 +251,7 @@ func (u *upstream) read() {
 			u.end(err)
 			return
 		}
-		u.heard.Store(now())
+		u.wrote.Store(now())
 		switch {
 		case long != nil:
 			u.tooLong(long)
@@ -221,10 +265,14 @@ func (u *upstream) read() {
 
 // refused drops a line of the server that is not a message. Many print a greeting, which no client can read.
 func (u *upstream) refused(line *rpc.RefusedError) {
-	if line.ID != nil && !line.Method && u.deliver(line.ID, reply{err: illegalError(line.Reason)}) {
+	if line.ID != nil && !line.Method && u.deliver(line.ID, reply{err: illegalError("the server's answer is no legal message: " + line.Reason)}) {
+		u.heard.Store(true)
 		return
 	}
 	log := u.proxy.Logger
+	if !u.heard.Load() {
+		u.says(line.Line)
+	}
 	log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line.Line)), slog.String("reason", line.Reason))
 	log.Debug("the dropped line", slog.String("line", u.proxy.clip(line.Line)))
 	if line.Method && line.ID != nil {
@@ -234,18 +282,39 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 
 func (u *upstream) received(m *rpc.Message) {
 	defer u.proxy.guard(func() {}) // and the message is dropped
+	u.heard.Store(true)
 	if m.Method != "" {
 		u.proxy.fromServer(u, m)
 		return
 	}
-	r := reply{m: m, result: m.Result}
-	if m.Error != nil {
-		r.wire, r.err = wireError(m)
-	}
 	u.proxy.answers(m)
-	if !u.deliver(m.ID, r) {
+	if !u.deliver(m.ID, outcome(m)) {
 		u.proxy.Logger.Debug("an answer of the server that nobody waits for was dropped", slog.String("id", string(m.ID)))
 	}
+}
+
+// outcome reads an answer. A member that is null is one that is absent, as many servers write it.
+func outcome(m *rpc.Message) reply {
+	absent := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+	r := reply{m: m, result: m.Result}
+	switch {
+	case !absent(m.Error) && !absent(m.Result):
+		r.err = illegalError("the server answered with both a result and an error")
+	case !absent(m.Error):
+		r.wire, r.err = wireError(m)
+	case absent(m.Result):
+		r.err = illegalError("the server answered with null instead of a result")
+	}
+	return r
+}
+
+// says keeps what the server wrote before its first message: it often says why there is none.
+func (u *upstream) says(line []byte) {
+	text := u.proxy.Hide(string(line[:min(len(line), maxLine)]))
+	text = text[:min(len(text), maxClip)]
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.said.add(text)
 }
 
 const maxClip = 500
@@ -260,13 +329,16 @@ func (p *Proxy) clip(line []byte) string {
 func wireError(m *rpc.Message) (*jsonrpc.Error, error) {
 	wire := m.Wire()
 	if wire == nil {
-		return nil, illegalError("its error has no code and message")
+		return nil, illegalError("the server's answer is no legal message: its error has no code and message")
 	}
 	return wire, nil
 }
 
 func (u *upstream) tooLong(long *rpc.TooLongError) {
 	u.proxy.Logger.Warn("a line of the server is too long, and was dropped", slog.Int("bytes", long.Bytes), slog.Int("most", u.proxy.MaxAnswer))
+	if long.ID != nil || long.Method {
+		u.heard.Store(true)
+	}
 	switch {
 	case long.ID == nil:
 	case long.Method:
@@ -288,7 +360,8 @@ func (u *upstream) end(err error) {
 		<-u.process.Ended()
 	}
 	u.process.Close()
-	failed := reply{err: u.diedError()}
+	u.died = u.diedError()
+	failed := reply{err: u.died}
 	u.mu.Lock()
 	waiting := u.waiting
 	u.waiting = nil
@@ -322,51 +395,18 @@ func (u *upstream) diedError() error {
 		return s.Lost()
 	}
 	how, said := u.process.How(), u.proxy.stderr.last()
-	if u.heard.Load() == 0 {
-		if u.proxy.Strange {
-			said = ""
-		}
-		return neverSpokeError(how, said)
+	if u.heard.Load() {
+		return endedError(how, said)
 	}
-	return endedError(how, said)
-}
-
-// watch ends a server that hangs: that writes nothing and answers no ping, while somebody waits for
-// it. It is not asked before it has spoken, because its start may take long, nor while it waits for
-// the client itself.
-func (u *upstream) watch() {
-	hang := u.proxy.Hang
-	tick := time.NewTicker(max(hang/30, time.Millisecond))
-	defer tick.Stop()
-	var pinged int64 // when the ping was sent that is not answered, zero for none
-	for {
-		select {
-		case <-u.process.Ended():
-			return
-		case <-tick.C:
-		}
-		heard, at := u.heard.Load(), now()
-		switch {
-		case !u.busy() || heard == 0 || u.proxy.serverWaits(u):
-			pinged = 0
-		case heard > pinged && pinged != 0:
-			pinged = 0
-		case pinged != 0 && time.Duration(at-pinged) >= hang:
-			u.proxy.Logger.Error("the server answers no ping and is ended; -hang=0 leaves it alone", slog.Duration("silent", time.Duration(at-heard)))
-			u.kill(hungError(hang))
-			return
-		case pinged == 0 && time.Duration(at-max(heard, u.proxy.asked.Load())) >= hang/6:
-			pinged = at
-			select { // whatever it answers, it is alive
-			case u.queue <- outgoing{rpc.Request(rpc.RandomID(), "ping", nil), ""}:
-			default: // it does not even read
-			}
-		}
-	}
-}
-
-func (u *upstream) busy() bool {
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(u.waiting) > 0
+	printed := u.said.take()
+	u.mu.Unlock()
+	if said != "" && printed != "" {
+		said += between
+	}
+	said += printed
+	if u.proxy.Strange {
+		said = ""
+	}
+	return neverSpokeError(how, said)
 }

@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/ask"
+	"github.com/mcpchain/mcpchain/internal/call"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// admit waits until a call may be made, or says why it may not. free is called after it.
+func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free func(), err error) {
+	free = func() {}
+	if c.Method == call.MethodCallTool && slices.Contains(p.Tools.Hide, call.Target(req)) {
+		return nil, unknownTool(call.Target(req))
+	}
+	if outer := call.FromContext(ctx); p.Strict && outer != nil {
+		if err := unlearned(c.Method, req, outer.Unchecked()); err != nil {
+			return nil, err
+		}
+	}
+	if c.Method != call.MethodCallTool || !p.Tools.ReadOnly && !p.Serial {
+		return free, nil
+	}
+	reads, err := p.reads(ctx, req)
+	switch {
+	case reads:
+		return free, nil
+	case p.Tools.ReadOnly && err != nil:
+		return nil, unlearned(c.Method, req, err)
+	case p.Tools.ReadOnly:
+		return nil, unknownTool(call.Target(req))
+	}
+	c.placed() // others may go on
+	select {
+	case p.serial <- struct{}{}:
+		return func() { <-p.serial }, nil
+	case <-ctx.Done():
+		return nil, waitedError("other calls that may write", context.Cause(ctx))
+	}
+}
+
+// reads reports whether a tool only reads, by the configuration or by what the server lists.
+func (p *Proxy) reads(ctx context.Context, req mcp.Request) (bool, error) {
+	if slices.Contains(p.Tools.Reads, call.Target(req)) {
+		return true, nil
+	}
+	c := call.FromContext(ctx)
+	if c == nil {
+		return false, nil
+	}
+	tool, err := c.Server().Tool(nil)
+	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
+}
+
+// repeatable reports whether a request may be sent twice. A tool of which nothing is known may not.
+func (p *Proxy) repeatable(ctx context.Context, method string, req mcp.Request) bool {
+	if method != call.MethodCallTool {
+		return rpc.Reads(method)
+	}
+	reads, _ := p.reads(ctx, req)
+	return reads
+}
+
+// unlearned returns the failure of a call that a guard does not let pass, because it could not find out
+// what is called. why is nil if it could.
+func unlearned(method string, req mcp.Request, why error) error {
+	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt"}[method]
+	switch {
+	case why == nil || what == "":
+		return nil
+	case errors.Is(why, ask.ErrNotListed):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", what, call.Target(req))}
+	default:
+		return unlearnedError(what, why)
+	}
+}
+
+// unknownTool is the SDK's error for a tool that there is not.
+func unknownTool(name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+}

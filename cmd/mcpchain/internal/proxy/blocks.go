@@ -1,0 +1,44 @@
+package proxy
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
+)
+
+// A foreign block is one of a kind that the SDK does not know. It is sent as it came.
+type foreign struct {
+	mcp.Content // nil: no method of it is called but the one below
+
+	raw json.RawMessage
+}
+
+// MarshalJSON implements [mcp.Content].
+func (f foreign) MarshalJSON() ([]byte, error) { return f.raw, nil }
+
+// blockwise reads the failed result of a tool that the SDK does not read as a whole, so that what can be read of
+// it is explained, and the rest stays. It returns nil for what is no result.
+func blockwise(raw json.RawMessage) *mcp.CallToolResult {
+	var parts struct {
+		Meta       json.RawMessage   `json:"_meta"`
+		Content    []json.RawMessage `json:"content"`
+		Structured json.RawMessage   `json:"structuredContent"`
+	}
+	if jsons.Unmarshal(raw, &parts) != nil {
+		return nil
+	}
+	res := &mcp.CallToolResult{IsError: true}
+	_ = jsons.Unmarshal(parts.Meta, &res.Meta) // what cannot be read stays as it is
+	_ = jsons.Unmarshal(parts.Structured, &res.StructuredContent)
+	for _, one := range parts.Content {
+		var read mcp.CallToolResult
+		if jsons.Unmarshal(marshal(map[string]any{"content": []json.RawMessage{one}}), &read) == nil && len(read.Content) == 1 {
+			res.Content = append(res.Content, read.Content[0])
+		} else {
+			res.Content = append(res.Content, foreign{raw: one})
+		}
+	}
+	return res
+}

@@ -1,0 +1,120 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/near"
+	"github.com/mcpchain/mcpchain/internal/words"
+)
+
+// asServed says that what the server says of a failure stays whole.
+var asServed = &call.Settings{KeepBlocks: true}
+
+// legal returns a failed result without structured content that the output schema of the tool forbids:
+// some clients drop such a result, with all that it says.
+func (p *Proxy) legal(ctx context.Context, res *mcp.CallToolResult) *mcp.CallToolResult {
+	c := call.FromContext(ctx)
+	if res.StructuredContent == nil || c == nil {
+		return res
+	}
+	raw, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		return res
+	}
+	if valid := c.Server().Output(&p.outputs, nil); valid == nil || valid(raw) {
+		return res
+	}
+	without := *res
+	without.StructuredContent = nil
+	return &without
+}
+
+// maxWords is how many bytes of text a failure of the server may have. A whole page of a proxy, or what
+// was sent to it, is of no use to a model, which pays for it.
+const maxWords = 12 << 10
+
+// clippedResult returns a failed result with no more text than that, res itself if it has none.
+func (p *Proxy) clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
+	size := 0
+	for _, block := range res.Content {
+		if text, ok := block.(*mcp.TextContent); ok {
+			size += len(text.Text)
+		}
+	}
+	if size <= maxWords {
+		return res
+	}
+	left, cp := maxWords, *res
+	cp.Content = make([]mcp.Content, 0, len(res.Content))
+	for _, block := range res.Content {
+		if text, ok := block.(*mcp.TextContent); ok {
+			if left == 0 {
+				continue
+			}
+			short := *text
+			short.Text = words.Clip(p.Hide(text.Text), left) // first hidden: a secret may stand where it is cut
+			left -= min(left, len(text.Text))
+			block = &short
+		}
+		cp.Content = append(cp.Content, block)
+	}
+	return &cp
+}
+
+// clippedError is clippedResult for the error of a method. Its data is left out if it is too long.
+func (p *Proxy) clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
+	if len(wire.Message)+len(wire.Data) <= maxWords {
+		return wire
+	}
+	short := &jsonrpc.Error{Code: wire.Code, Message: words.Clip(p.Hide(wire.Message), maxWords/2), Data: wire.Data}
+	if len(wire.Data) > maxWords/2 {
+		short.Data = nil
+	}
+	return short
+}
+
+// unknown returns the server's error. If what the client named is not listed, it says so, and package
+// validate adds the names that are near.
+func unknown(ctx context.Context, method string, req mcp.Request, wire *jsonrpc.Error) error {
+	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt", call.MethodReadResource: "resource"}[method]
+	switch {
+	case what == "":
+		return wire
+	case what == "resource" && wire.Code != jsonrpc.CodeInvalidParams && wire.Code != -32002:
+		return wire // a server need not list all of its resources
+	case len(nearNames(ctx, call.Target(req))) == 0:
+		return wire
+	}
+	return &call.UnknownError{What: what, Err: wire}
+}
+
+// misnamed adds near names to the failure of a tool that is not listed.
+func misnamed(c *call.Call, req mcp.Request, res *mcp.CallToolResult, names []string) {
+	c.Explain(c.Failure(res, nil), classify.Finding{Beside: true, Fault: fault.FromData(fault.Data{
+		Type: fault.KindNotFound, Message: failure.ContentText(res.Content), ResourceType: "tool", Identifier: call.Target(req), SimilarMatches: names,
+	})})
+}
+
+// nearNames returns the names that are listed and near to one that is not.
+func nearNames(ctx context.Context, name string) []string {
+	c := call.FromContext(ctx)
+	if c == nil || name == "" {
+		return nil
+	}
+	names := c.Server().Names()
+	for _, listed := range names {
+		if slices.Contains(listed, name) {
+			return nil
+		}
+	}
+	return near.Matches(name, names...)
+}

@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// A lateCall is a call that was answered, or given up by its client, before the server answered it. What
+// the server does of it then is not known, until its answer comes.
+type lateCall struct {
+	call  string // see sameCall
+	level slog.Level
+	attrs []slog.Attr
+	sent  time.Time // when it was given to the server
+	left  time.Time // when nobody waited any more
+}
+
+// maxLate bounds the calls of a run whose late answers are known, because a server need not answer a
+// call that was cancelled.
+const maxLate = 1000
+
+// lateOf returns what is to be recorded of a late answer to a call, nil for a question of ours.
+func lateOf(ctx context.Context, of *request, sent time.Time) *lateCall {
+	c := call.FromContext(ctx)
+	if of == nil || c == nil {
+		return nil
+	}
+	late := &lateCall{call: sameCall(c.Request()), level: slog.LevelWarn, sent: sent, left: time.Now()}
+	if errors.Is(context.Cause(ctx), errCancelled) {
+		late.level = slog.LevelInfo // the client did not want to know it
+	}
+	late.attrs = append(late.attrs, slog.String("method", of.Method))
+	if key := call.TargetKey(of.Method); key != "" {
+		late.attrs = append(late.attrs, slog.String(key, call.Name(c.Request())))
+	}
+	late.attrs = append(late.attrs, slog.String("reference", c.ID()))
+	return late
+}
+
+// remember keeps a late call, in the place of the oldest one if there are too many. The mutex is held.
+func (u *upstream) remember(key string, late *lateCall) {
+	if len(u.late) >= maxLate {
+		oldest := ""
+		for key, other := range u.late {
+			if oldest == "" || other.left.Before(u.late[oldest].left) {
+				oldest = key
+			}
+		}
+		delete(u.late, oldest)
+	}
+	u.late[key] = late
+}
+
+// cameLate records the answer to a call that nobody waits for any more, and reports whether there was
+// such a call. It stands under the reference that the caller has.
+func (u *upstream) cameLate(id rpc.ID, r reply) bool {
+	u.mu.Lock()
+	late := u.late[id.Key()]
+	delete(u.late, id.Key())
+	u.mu.Unlock()
+	if late == nil {
+		return false
+	}
+	outcome := "ok"
+	switch {
+	case r.wire != nil:
+		outcome = "protocol_error"
+	case r.err != nil:
+		outcome = "server_error"
+	case r.m != nil && r.m.IsError():
+		outcome = "tool_error"
+	}
+	attrs := append(late.attrs, slog.String("outcome", outcome), slog.Bool("success", outcome == "ok"), //nolint:gocritic // they are this record's alone
+		slog.Float64("duration_ms", milliseconds(time.Since(late.sent))), slog.Float64("late_ms", milliseconds(time.Since(late.left))))
+	u.proxy.Logger.LogAttrs(context.Background(), late.level, "the server answered too late: nobody waits for it", attrs...)
+	return true
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,207 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// How long a middleware waits for what the server lists: to explain a failure, and by default for a
+// guard, which must not let a call pass without.
+const (
+	lookupWait = 2 * time.Second
+	guardWait  = 30 * time.Second
+)
+
+// errNotInTime says that the server did not list anything in time.
+var errNotInTime = errors.New("the server did not list anything in time")
+
+// moment is how long what the server has listed answers the same question of other middlewares. Those
+// that explain one failure ask one after the other.
+const moment = 100 * time.Millisecond
+
+// A look is one question of the middlewares to the server. All who ask the same at once share it.
+type look struct {
+	done chan struct{} // closed when res and err are set
+	res  mcp.Result
+	err  error
+}
+
+// lookup answers the question of a middleware. While the server does not run or does not answer, it is
+// what the server listed before. For a guard that is only what this run of the server has listed.
+func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	if standIns[method] == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no middleware may ask for " + method}
+	}
+	c, _ := ctx.Value(callKey{}).(*request)
+	guard := c != nil && !c.forwarded.Load() && (p.Strict || p.Tools.ReadOnly)
+	kept := p.lists.get
+	if guard {
+		kept = p.lists.ofRun
+	}
+	res, err := p.fresh(ctx, c, method, req, guard)
+	if err == nil {
+		return res, nil
+	}
+	raw := kept(method, req)
+	if raw == nil {
+		return nil, err
+	}
+	return p.listed(method, raw)
+}
+
+// fresh asks the server.
+func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Request, guard bool) (mcp.Result, error) {
+	wait := lookupWait
+	if guard {
+		wait = min(guardWait, cmp.Or(p.Learn, guardWait))
+	}
+	switch {
+	case c != nil && c.isSlow(method):
+		return nil, errNotInTime // one wait is enough for a call
+	case !guard && p.server() == nil && p.lists.get(method, req) != nil:
+		return nil, errEnded
+	}
+	caller := ""
+	if c != nil {
+		caller = c.Authorization
+	}
+	l, err := p.look(method, req, caller, guard)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		if list, ok := l.res.(*mcp.ListToolsResult); ok { // a middleware may add to it
+			own := *list
+			own.Tools = slices.Clone(list.Tools)
+			return &own, l.err
+		}
+		return l.res, l.err
+	case <-timer.C:
+		if c != nil {
+			c.noteSlow(method)
+		}
+		return nil, errNotInTime
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// look asks the server with the Authorization of a caller, or joins those who ask it the same, or have asked it a moment ago. For a guard it
+// is never what was listed before. It goes on when nobody waits any more: then the next one who asks has
+// what the server listed.
+func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) (*look, error) {
+	params, err := json.Marshal(req.GetParams())
+	if err != nil {
+		return nil, err
+	}
+	key := method + " " + string(params) + " " + caller // others may see other lists
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.looks[key]; l != nil && !(guard && l.isDone()) {
+		return l, nil
+	}
+	l := &look{done: make(chan struct{}), err: errNotInTime}
+	p.looks[key] = l
+	go func() {
+		defer p.guard(func() {})
+		defer func() {
+			close(l.done)
+			if l.err == nil {
+				time.AfterFunc(moment, func() { p.forgetLook(key, l) })
+			} else {
+				p.forgetLook(key, l)
+			}
+		}()
+		ctx, cancel := context.WithTimeoutCause(p.life, guardWait, errNotInTime)
+		defer cancel()
+		l.res, l.err = p.list(ctx, method, req, params, caller)
+	}()
+	return l, nil
+}
+
+func (l *look) isDone() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *Proxy) forgetLook(key string, l *look) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.looks[key] == l {
+		delete(p.looks, key)
+	}
+}
+
+// listChanged forgets what the server has listed if a notification says that it lists something else now.
+func (p *Proxy) listChanged(method string) {
+	if p.lists.changed(method) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		clear(p.looks)
+	}
+}
+
+// list asks the server for a list, waits for it, and keeps it.
+func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, params json.RawMessage, caller string) (mcp.Result, error) {
+	up, err := p.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := up.renamed(ctx, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
+	switch {
+	case err != nil:
+		return nil, err
+	case r.wire != nil:
+		return nil, r.wire
+	case r.err != nil:
+		return nil, r.err
+	}
+	p.lists.keep(method, req, r.result)
+	return p.listed(method, r.result)
+}
+
+// listed reads a list as the middlewares get it.
+func (p *Proxy) listed(method string, raw json.RawMessage) (mcp.Result, error) {
+	if method == "tools/list" {
+		raw, _ = p.Tools.filter(raw)
+	}
+	res := standIns[method]()
+	if err := jsons.Unmarshal(raw, res); err != nil {
+		return nil, err
+	}
+	if list, ok := res.(*mcp.ListToolsResult); ok {
+		p.bound(list)
+	}
+	return res, nil
+}
+
+// isSlow reports whether a list did not come in time for the call before.
+func (c *request) isSlow(method string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.slow, method)
+}
+
+func (c *request) noteSlow(method string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slow = append(c.slow, method)
+}

@@ -1,0 +1,164 @@
+package proxy
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/canonical"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// alone is how long a server may be silent by default that does nothing but run one call. Many servers
+// do one thing at a time, and answer no ping meanwhile.
+const alone = 10 * time.Minute
+
+// watch ends a server that hangs: that writes nothing and answers no ping, while somebody waits for
+// it. It is not asked before it has spoken, because its start may take long, nor while it waits for
+// the client itself.
+func (u *upstream) watch() {
+	hang := u.proxy.Hang
+	tick := time.NewTicker(max(hang/30, time.Millisecond))
+	defer tick.Stop()
+	var (
+		pinged  int64 // when the ping was sent that is not answered, zero for none
+		several int64 // since when the server has more to do than one call, zero if it has not
+	)
+	for {
+		select {
+		case <-u.process.Ended():
+			return
+		case <-tick.C:
+		}
+		wrote, at, work := u.wrote.Load(), now(), u.work()
+		if work != manyCalls {
+			several = 0
+		} else if several == 0 {
+			several = at
+		}
+		patience, since := hang, max(pinged, several)
+		if work == oneCall {
+			patience = max(hang, cmp.Or(u.proxy.Alone, alone))
+		}
+		switch {
+		case work == idle || !u.heard.Load() || u.proxy.serverWaits(u), wrote > pinged && pinged != 0:
+			pinged = 0
+		case pinged != 0 && time.Duration(at-since) >= patience:
+			u.proxy.Logger.Error("the server answers no ping and is ended; -hang=0 leaves it alone", slog.Duration("silent", time.Duration(at-wrote)))
+			u.silenced()
+			u.kill(&silentError{patience})
+			return
+		case pinged == 0 && time.Duration(at-max(wrote, u.proxy.asked.Load())) >= hang/6:
+			pinged = at
+			select { // whatever it answers, it is alive
+			case u.queue <- outgoing{rpc.Request(rpc.RandomID(), "ping", nil), ""}:
+			default: // it does not even read
+			}
+		}
+	}
+}
+
+// work is what a run has to do.
+type work uint8
+
+const (
+	idle      work = iota // nobody waits for it
+	oneCall               // one call of the client, and nothing else was asked
+	manyCalls             // something else: it should at least answer pings
+	overtime              // a call that ran into its time limit, and nothing was heard since
+)
+
+// work says what the run has to do.
+func (u *upstream) work() work {
+	overdue := u.overdue.Load()
+	if overdue != 0 && overdue >= u.wrote.Load() {
+		return overtime
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	calls, asked := 0, 0
+	for _, w := range u.waiting {
+		switch {
+		case w.of == nil || w.of.Method == call.MethodListen: // a look-up of ours, or what lasts as long as the session
+		case slices.Contains(lasting, w.of.Method):
+			calls++
+			asked++
+		default:
+			asked++
+		}
+	}
+	switch {
+	case len(u.waiting) == 0:
+		return idle
+	case calls == 1 && asked == 1:
+		return oneCall
+	default:
+		return manyCalls
+	}
+}
+
+// lasting are the methods whose calls may take long.
+var lasting = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
+
+// silenced notes that the run is ended while it runs calls that have run into their time limits since it
+// wrote anything last. What it does of earlier ones is not known.
+func (u *upstream) silenced() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, late := range u.late {
+		if late.level == slog.LevelWarn && late.left.Sub(epoch) >= time.Duration(u.wrote.Load()) {
+			u.proxy.silent.Put(late.call, true)
+		}
+	}
+}
+
+// withoutAdvice returns what a call fails with whose run was ended because it was silent, or which has run
+// into its time limit. Nobody is advised to make it once more if a run was ended so before, while it ran the
+// same call. Other errors stay.
+func (p *Proxy) withoutAdvice(req mcp.Request, err error) error {
+	hung, silent := errors.AsType[*silentError](err)
+	elsewhere, left := errors.AsType[*call.ElsewhereError](err)
+	if !silent && (!left || errors.Is(err, errCancelled)) {
+		return err
+	}
+	key := sameCall(req)
+	again, _ := p.silent.Get(key)
+	switch {
+	case silent:
+		p.silent.Put(key, true)
+		return hungError(hung, again)
+	case again:
+		return overdueError(elsewhere)
+	default:
+		return err
+	}
+}
+
+// answeredAgain forgets that a run was ended while it ran a call.
+func (p *Proxy) answeredAgain(req mcp.Request) {
+	if p.silent.Len() == 0 {
+		return
+	}
+	if key := sameCall(req); key != "" {
+		if before, _ := p.silent.Get(key); before {
+			p.silent.Put(key, false)
+		}
+	}
+}
+
+// sameCall returns what calls have in common that are the same: what is called, and the arguments.
+func sameCall(req mcp.Request) string {
+	args, err := canonical.JSON(call.ArgumentsOf(req))
+	if err != nil {
+		args = call.ArgumentsOf(req)
+	}
+	sum := sha256.Sum256(slices.Concat([]byte(call.Target(req)), []byte{0}, args))
+	return string(sum[:])
+}
