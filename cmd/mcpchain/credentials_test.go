@@ -88,7 +88,7 @@ func TestEachCallHasItsOwnToken(t *testing.T) {
 		wait.Go(func() {
 			who, name := callers[i%2], []string{"whoami", "fail"}[i/2%2]
 			_, body := posted(t, url, map[string]string{"Authorization": who, "Mcp-Session-Id": session}, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q}}`, i+1, name))
-			if !strings.Contains(body, who) || strings.Contains(body, callers[1-i%2]) {
+			if !strings.Contains(body, `"`+who+`"`) || strings.Contains(body, `"`+callers[1-i%2]+`"`) { // a reference may hold their letters
 				t.Errorf("%s got %s", who, body)
 			}
 		})

@@ -268,6 +268,7 @@ func TestARemoteServerIsStartedAgain(t *testing.T) {
 			}
 			_, handler := fresh()
 			w := serveWeb(t, handler)
+			w.Config.SetKeepAlivesEnabled(false) // a call must not meet the end of its connection
 			h := &heard{}
 			s, log := reach(t, "2025-11-25", w.URL, h.options())
 			require.NoError(t, s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "error"}))
@@ -277,7 +278,6 @@ func TestARemoteServerIsStartedAgain(t *testing.T) {
 				server, handler := fresh()
 				w.serve(handler)
 				w.CloseClientConnections()
-				time.Sleep(50 * time.Millisecond) // a call must not meet the end of its connection
 				var calls sync.WaitGroup
 				for i := range 5 {
 					calls.Go(func() {

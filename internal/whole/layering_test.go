@@ -105,6 +105,7 @@ func TestModulesOfEachPackage(t *testing.T) {
 		"retry":            {backoff, uuid},
 		"retry/client":     {backoff, uuid},
 		"internal/attempt": {backoff},
+		"internal/jsons":   {"github.com/go-json-experiment/json"}, // which becomes encoding/json/v2
 		"correlate/sinks":  {"github.com/samber/lo", "github.com/samber/slog-common", "github.com/samber/slog-multi", "golang.org/x/text"},
 	}
 	module := map[string]string{}
