@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -119,7 +120,7 @@ func (w *run) record(level slog.Level, message string, more ...slog.Attr) {
 	}
 	of, total := w.handlers.left(w.slot)
 	attrs = append(attrs, slog.String("reference", w.c.ID()), slog.Int("stuck", of), slog.Int("stuck_total", total))
-	logger.LogAttrs(ctx, level, message, append(attrs, more...)...) //nolint:sloglint // the message is one of two
+	sink.Log(ctx, logger, level, message, append(attrs, more...)...)
 }
 
 // The most bytes that are recorded of a name that a client sent, and of an error's

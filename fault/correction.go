@@ -19,34 +19,34 @@ type correction struct {
 }
 
 // correction returns the corrected call, whole or withheld.
-func (d *Data) correction() correction {
-	if d.withheld != nil {
-		return *d.withheld
+func (e *Error) correction() correction {
+	if e.withheld != nil {
+		return *e.withheld
 	}
-	return correction{d.CorrectedTool, d.CorrectedArguments}
+	return correction{e.data.CorrectedTool, e.data.CorrectedArguments}
 }
 
 // correct sets the corrected call, which is none without arguments.
-func (d *Data) correct(c correction) {
-	d.CorrectedTool, d.CorrectedArguments, d.withheld = "", nil, nil
+func (e *Error) correct(c correction) {
+	e.data.CorrectedTool, e.data.CorrectedArguments, e.withheld = "", nil, nil
 	switch {
 	case len(c.arguments) == 0:
 	case withholds(c.arguments):
-		d.withheld = &c
+		e.withheld = &c
 	default:
-		d.CorrectedTool, d.CorrectedArguments = c.tool, c.arguments
+		e.data.CorrectedTool, e.data.CorrectedArguments = c.tool, c.arguments
 	}
 }
 
 // tries returns the corrected call as the text shows it. It is empty if there is none, or if it is too
 // long: half of a call would be useless.
-func (d *Data) tries() string {
-	c := d.correction()
+func (e *Error) tries() string {
+	c := e.correction()
 	if len(c.arguments) == 0 {
 		return ""
 	}
 	arguments := compact(c.arguments)
-	if d.withheld != nil {
+	if e.withheld != nil {
 		arguments = written(c.arguments)
 	}
 	if len(arguments) > maxMessage {
@@ -57,17 +57,17 @@ func (d *Data) tries() string {
 
 // showOnly sets the corrected call to whole, without what may not be shown of it. The call is left out
 // if that is a name, or a value that is itself wrong: its caller did not send it as it is there.
-func (d *Data) showOnly(shown, whole correction) {
+func (e *Error) showOnly(shown, whole correction) {
 	if reflect.DeepEqual(shown, whole) {
-		d.correct(whole)
+		e.correct(whole)
 		return
 	}
-	arguments, ok := d.asSent(whole.arguments, shown.arguments, "")
+	arguments, ok := e.data.asSent(whole.arguments, shown.arguments, "")
 	members, is := arguments.(map[string]any)
 	if whole.tool != shown.tool || !ok || !is {
 		members = nil
 	}
-	d.correct(correction{whole.tool, members})
+	e.correct(correction{whole.tool, members})
 }
 
 // asSent returns a value with words.AsSent in the place of each part that differs from what is shown.
@@ -151,19 +151,29 @@ func written(v any) string {
 	}
 }
 
-// withoutSecrets withholds the values of the corrected call whose names say that they are secret.
-func (d *Data) withoutSecrets() {
+// mapped returns a correction with every text passed through text.
+func (c correction) mapped(text func(string) string) correction {
+	if len(c.arguments) == 0 {
+		return c
+	}
+	return correction{text(c.tool), mapMap(c.arguments, text, func(_ string, v any) any { return mapValue(v, text) })}
+}
+
+// corrections returns the corrected call of d, whole and without what a name says to be secret. It reports
+// false if there is none, and if it cannot be written as JSON: what cannot is replaced elsewhere.
+func corrections(d Data) (shown, whole correction, ok bool) {
 	if len(d.CorrectedArguments) == 0 {
-		return
+		return shown, whole, false
 	}
 	text, err := encode(d.CorrectedArguments)
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	whole := map[string]any{}
-	if err != nil || dec.Decode(&whole) != nil {
-		return // it holds what is not JSON, such as an error, which is replaced later
+	arguments := map[string]any{}
+	if err != nil || dec.Decode(&arguments) != nil {
+		return shown, whole, false
 	}
-	shown := mapMap(whole, valid, plainMember)
-	whole = mapMap(whole, valid, func(_ string, v any) any { return decoded(v) })
-	d.showOnly(correction{d.CorrectedTool, shown}, correction{d.CorrectedTool, whole})
+	tool := valid(d.CorrectedTool)
+	shown = correction{tool, mapMap(arguments, valid, plainMember)}
+	whole = correction{tool, mapMap(arguments, valid, func(_ string, v any) any { return decoded(v) })}
+	return shown, whole, true
 }

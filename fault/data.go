@@ -38,8 +38,6 @@ type Data struct {
 	Party              Party          `json:"party,omitempty"`
 	Details            map[string]any `json:"details,omitempty"`
 	ReferenceID        string         `json:"reference_id,omitempty"`
-
-	withheld *correction // instead of CorrectedArguments, if a value in it must not be shown
 }
 
 // A Violation is one error in the arguments of a call.
@@ -175,8 +173,11 @@ func FromData(d Data) *Error {
 		}
 		return v
 	})
-	d.withoutSecrets()
-	return fromData(d, plainMember)
+	e := fromData(d, plainMember)
+	if shown, whole, ok := corrections(d); ok {
+		e.showOnly(shown, whole)
+	}
+	return e
 }
 
 func fromData(d Data, value func(name string, v any) any) *Error {
@@ -250,9 +251,6 @@ func (d Data) mapped(text func(string) string, value func(name string, v any) an
 	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step { return s.mapped(text, value) })
 	d.Details = mapOrNil(d.Details, text, value)
 	d.CorrectedArguments = mapOrNil(d.CorrectedArguments, text, func(_ string, v any) any { return value("", v) })
-	if c := d.withheld; c != nil {
-		d.withheld = &correction{text(c.tool), mapMap(c.arguments, text, func(_ string, v any) any { return mapValue(v, text) })}
-	}
 	return d
 }
 

@@ -44,6 +44,8 @@ type Error struct {
 	data    Data
 	cause   error
 	general bool // the suggestion is the general one of the kind
+
+	withheld *correction // instead of CorrectedArguments, if a value in it must not be shown
 }
 
 // New returns a fault of the given kind. The message is public: one sentence
@@ -61,7 +63,7 @@ func (e *Error) Error() string {
 	if e == nil {
 		return ""
 	}
-	return e.data.text(true)
+	return e.data.text(e.tries(), true)
 }
 
 // Text returns the text of Error without the line with the reference.
@@ -69,7 +71,7 @@ func (e *Error) Text() string {
 	if e == nil {
 		return ""
 	}
-	return e.data.text(false)
+	return e.data.text(e.tries(), false)
 }
 
 // Unwrap returns the private cause, or nil.
@@ -267,25 +269,26 @@ func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 		return valid(t)
 	}
 	data := e.data.mapped(text, func(_ string, v any) any { return mapValue(v, text) })
+	whole := e.correction()
+	shown := whole.mapped(text)
 	if !changed {
 		return e
 	}
-	data.showOnly(data.correction(), e.data.correction())
-	return &Error{data: data, cause: e.cause}
+	scrubbed := &Error{data: data, cause: e.cause}
+	scrubbed.showOnly(shown, whole)
+	return scrubbed
 }
 
 // corrected returns a copy with another corrected call, which is none without arguments.
 func (e *Error) corrected(tool string, arguments map[string]any) *Error {
-	return e.change(func(c *Error) { c.data.correct(correction{tool, arguments}) })
+	return e.change(func(c *Error) { c.correct(correction{tool, arguments}) })
 }
 
 // hidingBy returns a copy whose corrected call has passed through the scrubber.
 func (e *Error) hidingBy(scrubber func(string) string) *Error {
 	return e.change(func(c *Error) {
-		whole := c.data.correction()
-		text := func(s string) string { return valid(scrubber(s)) }
-		members := mapMap(whole.arguments, text, func(_ string, v any) any { return mapValue(v, text) })
-		c.data.showOnly(correction{text(whole.tool), members}, whole)
+		whole := c.correction()
+		c.showOnly(whole.mapped(func(s string) string { return valid(scrubber(s)) }), whole)
 	})
 }
 

@@ -13,7 +13,8 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 		return listed(steps.([]Step)) //nolint:forcetypeassert // of internal/faults
 	}
 	inner.Besides = func(e error) string {
-		return e.(*Error).public().besides() //nolint:forcetypeassert // of internal/faults
+		f := e.(*Error) //nolint:forcetypeassert // of internal/faults
+		return f.public().besides(f.tries())
 	}
 	inner.Steps = func(e error) int {
 		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
@@ -23,14 +24,14 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 	}
 	inner.Correction = func(e error) (string, map[string]any) {
 		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
-			c := f.data.correction()
+			c := f.correction()
 			return c.tool, c.arguments
 		}
 		return "", nil
 	}
 	inner.Tries = func(e error) string {
 		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
-			return f.data.tries()
+			return f.tries()
 		}
 		return ""
 	}

@@ -9,29 +9,29 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// text writes the public text. It leaves out empty lines; the first line always begins with the
-// kind's label.
-func (d *Data) text(reference bool) string {
+// text writes the public text, with the corrected call. It leaves out empty lines; the first line always
+// begins with the kind's label.
+func (d *Data) text(tries string, reference bool) string {
 	var b words.Builder
 	b.Grow(400 + len(d.Message) + len(d.Suggestion))
 	b.WriteString(d.Type.Label())
 	b.WriteString(": ")
 	d.headline(&b)
-	d.below(&b, reference)
+	d.below(&b, tries, reference)
 	return b.String()
 }
 
 // besides writes what the text says besides the message, without a line break at its beginning: what
 // stands below words that are shown already.
-func (d *Data) besides() string {
+func (d *Data) besides(tries string) string {
 	var b words.Builder
 	d.similar(&b, '\n')
-	d.below(&b, false)
+	d.below(&b, tries, false)
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
 // below writes the lines below the headline.
-func (d *Data) below(b *words.Builder, reference bool) {
+func (d *Data) below(b *words.Builder, tries string, reference bool) {
 	if suggestion := words.Clip(words.Lines(d.Suggestion), maxMessage); suggestion != "" {
 		b.WriteString("\nSuggestion: ")
 		b.WriteString(suggestion)
@@ -43,9 +43,9 @@ func (d *Data) below(b *words.Builder, reference bool) {
 	}
 	d.Retry.text(b, d.Type)
 	stepsText(b, d.RecoverySteps)
-	if line := d.tries(); line != "" {
+	if tries != "" {
 		b.WriteString("\nTry: ")
-		b.WriteString(line)
+		b.WriteString(tries)
 	}
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")

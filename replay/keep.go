@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -98,7 +99,7 @@ func (a *attempt) recordOf(res mcp.Result, err error) record {
 	case f == nil || (err == nil && tool.GetError() == nil):
 		raw, err := json.Marshal(tool)
 		if err != nil {
-			a.log.Warn("mcp answer cannot be kept for repetitions", slog.Any("error", err))
+			sink.Log(a.c, a.log, slog.LevelWarn, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
 			return rec
 		}
 		rec.Answer = &answers{Result: raw}
@@ -118,7 +119,7 @@ func (a *attempt) seal(rec record) ([]byte, error) {
 		err = fmt.Errorf("replay: the answer has %d bytes", len(raw))
 	}
 	if err != nil && rec.Answer != nil {
-		a.log.Warn("mcp answer cannot be kept for repetitions", slog.Any("error", err))
+		sink.Log(a.c, a.log, slog.LevelWarn, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
 		rec.Answer = nil
 		return a.seal(rec)
 	}
@@ -152,13 +153,13 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 	var done []byte
 	if end == final {
 		if done, err = a.seal(a.recordOf(res, err)); err != nil {
-			a.log.LogAttrs(ctx, slog.LevelError, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
+			sink.Log(ctx, a.log, slog.LevelError, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
 			end = unknown
 		}
 	}
 	write := func(ctx context.Context) error { return a.write(ctx, end, done) }
 	if err := write(ctx); err != nil {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer could not be kept for repetitions yet", slog.String("tool", a.req.Params.Name), slog.Any("error", unavailable(err)))
+		sink.Log(ctx, a.log, slog.LevelWarn, "mcp answer could not be kept for repetitions yet", slog.String("tool", a.req.Params.Name), slog.Any("error", unavailable(err)))
 		a.later(write, beat)
 		return
 	}
@@ -205,7 +206,7 @@ func (a *attempt) finishWithout(ctx context.Context, why error) error {
 		err = a.finish(ctx, done)
 	}
 	if err == nil {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp answer cannot be kept for repetitions", slog.Any("error", why))
+		sink.Log(ctx, a.log, slog.LevelWarn, "mcp answer cannot be kept for repetitions", slog.Any("error", why))
 	}
 	return err
 }

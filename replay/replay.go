@@ -58,6 +58,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -274,7 +275,7 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 // storeFailed answers a call that is not protected, before its handler ran.
 func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error) {
 	if a.WithoutStore && ctx.Err() == nil {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
+		sink.Log(ctx, a.log, slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
 		return a.next(ctx, a.c.Method(), a.req)
 	}
 	return nil, unavailable(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -153,7 +154,7 @@ func logLost(ctx context.Context, c *call.Call, f *failure.Failure, n int, wait 
 	if err == nil || f.Worded() { // the text of the error is only its public part
 		attrs = append(attrs, slog.Any("fault", f.Fault()))
 	}
-	logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelDebug, "mcp call is tried again", attrs...)
+	sink.Log(ctx, logger, slog.LevelDebug, "mcp call is tried again", attrs...)
 }
 
 // maxLogged is how much of a text the log gets: the last failure is recorded whole.

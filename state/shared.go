@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // ShareOptions configure [Share]. The zero value is the recommended default.
@@ -153,10 +154,10 @@ func (s *Shared[T]) ended(value T, err error) {
 	case err != nil:
 		s.wait = min(time.Minute, max(time.Second, 2*s.wait))
 		s.failure, s.again = err, time.Now().Add(s.wait)
-		logger.Error("mcp shared resource cannot be opened", slog.Any("error", err), slog.Duration("next_try_in", s.wait))
+		sink.Log(context.Background(), logger, slog.LevelError, "mcp shared resource cannot be opened", slog.Any("error", err), slog.Duration("next_try_in", s.wait))
 	case s.closed:
 		if err := s.closeValue(value); err != nil {
-			logger.Error("mcp shared resource cannot be closed", slog.Any("error", err))
+			sink.Log(context.Background(), logger, slog.LevelError, "mcp shared resource cannot be closed", slog.Any("error", err))
 		}
 	default:
 		s.value = &value

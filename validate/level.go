@@ -18,7 +18,7 @@ func levelFault(req mcp.Request) *fault.Error {
 	if safe.Nil(req) {
 		return nil
 	}
-	params, ok := req.GetParams().(*mcp.SetLoggingLevelParams)
+	params, ok := req.GetParams().(*mcp.SetLoggingLevelParams) //nolint:staticcheck // clients of older versions send it
 	if !ok || params == nil || slices.Contains(levels, string(params.Level)) {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 func TestLogLevel(t *testing.T) {
 	s := serve(t, harness.Older, orders, validate.New(nil))
 	for _, level := range []mcp.LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"} {
-		require.NoError(t, s.Client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: level})) //nolint:staticcheck // of older versions
+		require.NoError(t, s.Client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: level}))
 	}
-	err := s.Client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "loud"}) //nolint:staticcheck // of older versions
+	err := s.Client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "loud"})
 	require.ErrorContains(t, err, "Validation Error: Argument 'level' expected 'debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert' or 'emergency', but received 'loud'.")
 }

@@ -21,12 +21,14 @@
 // tools, which the SDK does not check, are wrapped with [Tool].
 //
 // Where every correction is certain, such as a misspelled name or a number in a string,
-// the text ends with the whole corrected call, and the machine form has its arguments.
+// the text ends with the whole corrected call, and the machine form has its arguments. A
+// value that must not be shown is not repeated: "<as you sent it>" stands in its place in
+// the text, and the machine form has no call then.
 //
 // What a caller reads is made from the tool's schema and from its own arguments; the
 // validator's text goes into the log only. Near names come from the lists that this caller
 // may see at the outermost mcpchain middleware. So let a middleware that hides names, or
-// that puts a secret into arguments, stand inside of it: what one outside hides can be
+// that changes arguments, stand inside of it: what one outside hides can be
 // suggested, and what it puts in can stand in a corrected call. The check "outside" of
 // mcpvet finds those.
 package validate

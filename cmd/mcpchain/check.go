@@ -17,6 +17,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/probe"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/hide"
 )
 
 func checkCommand() command {
@@ -220,5 +221,11 @@ func probed(ctx context.Context, o probe.Options, what string, errs io.Writer) (
 			fmt.Fprintf(errs, "mcpchain: %scheck %d of %d, %s\n", what, done+1, all, name)
 		}
 	}
-	return probe.Run(ctx, o)
+	text := config.Hider(os.Environ(), o.Command, nil, config.RemoteSecrets(o.URL, o.Header)...)
+	o.Hide = func(message []byte) []byte { return hide.JSON(message, text) }
+	report, err := probe.Run(ctx, o)
+	if err != nil {
+		return nil, errors.New(text(err.Error()))
+	}
+	return report, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,9 +19,9 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/drain"
-	"github.com/mcpchain/mcpchain/mask"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/hide"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
@@ -65,7 +64,8 @@ func printConfig(args []string, std streams) int {
 		fmt.Fprintln(std.err, "mcpchain config:", err)
 		return exitFailed
 	}
-	_, _ = std.out.Write(text)
+	// A shell has put the values of variables into the command.
+	_, _ = std.out.Write(hide.Document(text, config.Hider(os.Environ(), nil, c.SecretEnv)))
 	return exitOK
 }
 
@@ -97,8 +97,8 @@ type running struct {
 
 	parts config.Parts
 	opts  proxy.Options
-	start func(authorization func() string) (proxy.Server, error) // nil for a server that is started
-	ends  []func()                                                // what is to be closed, in this order
+	start func(accepted func(authorization string)) (proxy.Server, error) // nil for a server that is started
+	ends  []func()                                                        // what is to be closed, in this order
 }
 
 func (r *running) end() {
@@ -116,17 +116,13 @@ func (r *running) prepare(std streams) error {
 	if err != nil {
 		return err
 	}
-	logs := io.Writer(std.err)
-	if r.Log != "" {
-		file, err := os.OpenFile(r.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		r.ends = append(r.ends, func() { _ = file.Close() }) // each record is one write
-		logs = file
+	errs, logs, err := r.outputs(std.err)
+	if err != nil {
+		return err
 	}
 	r.parts.Hide = config.Hider(append(os.Environ(), "redis="+r.Redis), r.Command, r.SecretEnv, secrets...)
 	r.parts.Logger = newLogger(logs, r.Config, r.parts.Hide)
+	slog.SetDefault(r.parts.Logger) // what libraries write with package log, too
 	if r.To != "" {
 		if r.start, err = reached(r.Config, header, r.parts.Logger); err != nil {
 			return err
@@ -136,13 +132,13 @@ func (r *running) prepare(std streams) error {
 	if err != nil {
 		return err
 	}
-	stderr := proxy.Lines(std.err)
+	stderr := proxy.Lines(errs)
 	if r.LogJSON && r.Log == "" {
 		stderr = func(line string) { r.parts.Logger.Info("the server writes", slog.String("line", line)) }
 	}
 	r.opts = proxy.Options{
 		Command: r.Command, In: std.in, Out: rpc.NewWriter(std.out), Strange: !r.ForOperator(), Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
-		Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
+		HideResults: r.ScrubResults, Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
 		MaxRequest: r.MaxRequest, MaxAnswer: r.MaxAnswer, Hang: time.Duration(r.Hang),
 		Strict: r.Strict, Learn: time.Duration(r.Deadline),
 		Tools:   proxy.Tools{Hide: r.Hide, Reads: r.Reads, ReadOnly: r.ReadOnly},
@@ -188,7 +184,7 @@ func (r *running) chain() (mcp.Middleware, error) {
 }
 
 // reached returns what begins a session with a server over HTTP.
-func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(authorization func() string) (proxy.Server, error), error) {
+func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(accepted func(authorization string)) (proxy.Server, error), error) {
 	if u, err := remote.Check(c.To); err == nil && u.Scheme == "http" && len(header) > 0 && !loopback(u.Hostname()) {
 		logger.Warn("headers are sent unencrypted, because the URL of -to is not https", slog.String("host", u.Host))
 	}
@@ -196,25 +192,12 @@ func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(au
 	if err != nil {
 		return nil, err
 	}
-	return func(authorization func() string) (proxy.Server, error) { return client.Start(authorization), nil }, nil
+	return func(accepted func(authorization string)) (proxy.Server, error) { return client.Start(accepted), nil }, nil
 }
 
 func loopback(host string) bool {
 	address := net.ParseIP(host)
 	return host == "localhost" || address != nil && address.IsLoopback()
-}
-
-// newLogger returns the log of the program, in which no value of a secret stands.
-func newLogger(w io.Writer, c *config.Config, hide func(string) string) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if c.Verbose {
-		opts.Level = slog.LevelDebug
-	}
-	var handler slog.Handler = slog.NewTextHandler(w, opts)
-	if c.LogJSON {
-		handler = slog.NewJSONHandler(w, opts)
-	}
-	return slog.New(mask.LogHandler(handler, hide))
 }
 
 // untilSignal returns a context that ends with a signal that ends the program, and a function that

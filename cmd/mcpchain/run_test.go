@@ -46,7 +46,15 @@ type numbers struct {
 	B int `json:"b"`
 }
 
-func testServer() { _ = newTestServer().Run(context.Background(), &mcp.StdioTransport{}) }
+func testServer() {
+	if lines, _ := strconv.Atoi(os.Getenv("MCPCHAIN_TEST_BANNER")); lines > 0 { // what servers print that were not written for it
+		for i := range lines {
+			fmt.Println("loading module", i)
+			fmt.Fprintln(os.Stderr, "warning: module", i, "is deprecated")
+		}
+	}
+	_ = newTestServer().Run(context.Background(), &mcp.StdioTransport{})
+}
 
 // testWeb serves the same server over HTTP.
 func testWeb(stateless bool) {

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // clientLog receives the lines that go-redis itself writes, such as those about a lost connection.
@@ -29,13 +31,14 @@ func init() { goredis.SetLogger(routed) }
 // It may be called at any time. goredis.SetLogger replaces it.
 func SetLogger(logger *slog.Logger) { routed.logger.Store(logger) }
 
-// Printf writes a line of go-redis, at level Warn because the line has no level.
+// Printf writes a line of go-redis, at level Warn because the line has no level. A log that hangs does not
+// hold up what go-redis does.
 func (c *clientLog) Printf(ctx context.Context, format string, v ...any) {
 	logger := c.logger.Load()
 	if logger == nil {
 		logger = slog.Default()
 	}
 	if logger.Enabled(ctx, slog.LevelWarn) {
-		logger.LogAttrs(ctx, slog.LevelWarn, "mcp redis client", slog.String("message", strings.TrimSpace(fmt.Sprintf(format, v...))))
+		sink.Log(ctx, logger, slog.LevelWarn, "mcp redis client", slog.String("message", strings.TrimSpace(fmt.Sprintf(format, v...))))
 	}
 }

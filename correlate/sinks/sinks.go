@@ -9,10 +9,11 @@
 //	))
 //	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}))
 //
-// The guard is that of [correlate.Guard]: a place has 250 ms for a record, and gets no further ones
-// while it still holds four late ones. A late record may still be written: a fail-over then writes
-// it to two places, rather than to none. A fan-out waits for one place after the other. Enabled,
-// WithAttrs and WithGroup are called without a time limit.
+// The guard is that of [correlate.Guard]: a place has 200 ms for a record. While it is late nobody
+// waits for it, and its records wait until it is back. A fail-over goes on to its next place instead.
+// It writes the record with which a place began to hang to two places, rather than to none. A fan-out
+// waits for one place after the other. Enabled, WithAttrs and WithGroup are called without a time
+// limit.
 //
 // A program that does not import this package does not link samber/slog-multi.
 //
@@ -36,9 +37,16 @@ func Fanout(to ...slog.Handler) slog.Handler {
 }
 
 // Failover returns a slog.Handler that writes each record to the first of these that can write it.
-// One whose level is above that of the record is passed over. It panics if one is nil.
+// One whose level is above that of the record is passed over. Records wait for the last one only, if
+// it is late. It panics if one is nil.
 func Failover(to ...slog.Handler) slog.Handler {
-	return composed{slogmulti.Failover()(guardedAll("sinks.Failover", to)...)}
+	all := guardedAll("sinks.Failover", to)
+	for i := range all[:max(0, len(all)-1)] {
+		if _, ok := all[i].(composed); !ok {
+			all[i] = sink.Elsewhere(all[i])
+		}
+	}
+	return composed{slogmulti.Failover()(all...)}
 }
 
 // A Route is a place for some records.

@@ -137,7 +137,33 @@ func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	}
 	record := slog.NewRecord(time.Now(), level, message, 0)
 	record.AddAttrs(attrs...)
-	c.settings().logs.sink.Write(context.WithoutCancel(c), logger.Handler(), record)
+	sink.Write(ended{c}, logger, record)
+}
+
+// ended is the context in which a call is recorded, which may last longer than the call.
+type ended struct{ *Call }
+
+// Deadline reports that there is none.
+func (ended) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done returns nil, because the context does not end.
+func (ended) Done() <-chan struct{} { return nil }
+
+// Err returns nil.
+func (ended) Err() error { return nil }
+
+// Value returns the values of the Call, and for a record that has to wait a context without its request.
+func (e ended) Value(key any) any {
+	if key != (sink.Lasting{}) {
+		return e.Call.Value(key)
+	}
+	root := e.Call
+	for outer := root.Parent(); outer != nil; outer = outer.Parent() {
+		root = outer
+	}
+	lasting := &Call{Context: context.WithoutCancel(root.Context), method: e.method, cold: &cold{id: e.ID()}}
+	lasting.setup.Store(e.setup.Load())
+	return context.Context(lasting)
 }
 
 // identity adds the caller: the client, the authenticated user, and the beginning of a hash of the
@@ -280,7 +306,7 @@ func Notice(ctx context.Context, logger *slog.Logger, level slog.Level, message 
 	} else if logger == nil {
 		logger = slog.Default()
 	}
-	sink.Notice(ctx, logger, level, message, attrs...)
+	sink.Log(ctx, logger, level, "mcpchain: "+message, attrs...)
 }
 
 // MaxName is how many bytes of a name from a client are recorded.

@@ -11,7 +11,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
-	"github.com/mcpchain/mcpchain/internal/sink"
 )
 
 // Settings are what a middleware establishes for the calls that pass it, on the
@@ -75,7 +74,6 @@ type Settings struct {
 	Observe bool
 
 	last atomic.Pointer[established]
-	sink sink.Sink // of Logger
 }
 
 // setup is what all middlewares of a Call have established. It is immutable.

@@ -61,7 +61,8 @@ func (c *Call) executable(e *fault.Error) *fault.Error {
 	if !changed {
 		return e
 	}
-	return fault.FromData(d).Because(e.Unwrap())
+	tool, arguments := faults.Correction(e) // Data has none that is withheld
+	return faults.Corrected(fault.FromData(d), tool, arguments).Because(e.Unwrap())
 }
 
 // suggested is a call in a step or in one of its options.

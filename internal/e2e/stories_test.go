@@ -186,7 +186,7 @@ Retry: only with corrected arguments.`, "place_order", map[string]any{"password"
 - Argument 'customer' expected a string, but received 7. Send it in quotes: "7".
 - Argument 'items' expected a list of objects or null, but received a string. Send the list itself, not a string.
 Retry: only with corrected arguments.
-Try: place_order {"customer":"7","items":[],"password":"hunter2of"}`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": "hunter2of"})
+Try: place_order {"customer":"7","items":[],"password":<as you sent it>}`, "place_order", map[string]any{"customer": 7, "items": "[]", "password": "hunter2of"})
 	require.Zero(t, v.runs(t, "place_order"))
 	res, f := v.call(t, "place_order", map[string]any{"customer": "x", "items": []any{}})
 	require.Nil(t, f, "%v", res)

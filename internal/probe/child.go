@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -27,6 +28,7 @@ const (
 // A child is a server that was started as a process of its own, in a process group of its own. It is a
 // wire.
 type child struct {
+	o      *Options
 	cmd    *exec.Cmd
 	queue  chan []byte
 	read   *os.File
@@ -34,12 +36,14 @@ type child struct {
 	exited chan struct{}
 	ended  chan struct{} // closed when nothing is read any more
 	stderr tail
+	cut    atomic.Bool // the check has ended the server, or its reading
 }
 
 // startChild starts a command. Each line that it writes is given to receive; nothing is read before
 // hold is closed, unless it is nil.
 func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*child, error) {
 	c := &child{
+		o:      o,
 		cmd:    exec.CommandContext(context.WithoutCancel(context.Background()), o.Command[0], o.Command[1:]...), //nolint:gosec // who runs the checks names the command
 		queue:  make(chan []byte, 4096),
 		exited: make(chan struct{}),
@@ -80,7 +84,12 @@ func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*c
 		if hold != nil {
 			<-hold
 		}
-		readLines(read, receive)
+		readLines(read, func(line []byte) {
+			if c.cut.Load() && !bytes.HasSuffix(line, []byte{'\n'}) {
+				return // the check itself has cut it
+			}
+			receive(line)
+		})
 	}()
 	return c, nil
 }
@@ -142,7 +151,7 @@ func (c *child) gone() <-chan struct{} { return c.exited }
 // how says how the server ended. It has ended.
 func (c *child) how() string {
 	text := c.cmd.ProcessState.String()
-	if last := c.stderr.last(); last != "" {
+	if last := c.stderr.last(c.o.hidden); last != "" {
 		text += "; the last line of its standard error: " + last
 	}
 	return text
@@ -153,12 +162,14 @@ func (c *child) hangUp() { c.sendRaw(nil) }
 
 // stopReading closes the server's standard output.
 func (c *child) stopReading() {
+	c.cut.Store(true)
 	_ = c.read.Close()
 	<-c.ended // a read that has not returned keeps the pipe open
 }
 
 // kill ends the server and all that it has started.
 func (c *child) kill() {
+	c.cut.Store(true)
 	killGroup(c.cmd)
 	select {
 	case <-c.exited:
@@ -184,12 +195,16 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last line that has letters.
-func (t *tail) last() string {
+// last returns the last line that has letters, as hide leaves it.
+func (t *tail) last(hide func([]byte) []byte) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
-	return clip(words.Line(lines[len(lines)-1]), 200)
+	last := lines[len(lines)-1]
+	if len(lines) == 1 && len(t.buf) == maxStderr {
+		_, last, _ = strings.Cut(last, " ") // the first word may be a part of one
+	}
+	return clip(words.Line(string(hide([]byte(last)))), 200)
 }
 
 func clip(text string, most int) string {

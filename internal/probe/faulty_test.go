@@ -218,8 +218,8 @@ func (f *faulty) replied(method string, r request) bool {
 		return f.refuse(r.ID, -32600, "Initialize first.")
 	case method == "tools/list" && f.fault == "many-failures" && f.seen["tools/call"] > 150:
 		return f.refuse(r.ID, -32600, "Enough.")
-	case method == "logging/setLevel" && f.fault != "unknown-log-level":
-		return f.refuse(r.ID, -32602, "There is no such level.")
+	case method == "logging/setLevel" && f.fault == "unknown-log-level":
+		return f.reply(r.ID, "result", "{}")
 	case f.fault == "unknown-method" && strings.HasPrefix(method, "mcpchain"), f.fault == "no-tool-name" && method == "tools/call" && r.named.Name == "",
 		f.fault == "unknown-prompt" && unknown, f.fault == "unknown-resource" && strings.Contains(r.named.URI, "no/such"), f.fault == "unknown-completion" && method == "completion/complete":
 		return f.refuse(r.ID, -32603, "Something about "+r.named.Name)

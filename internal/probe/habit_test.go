@@ -32,7 +32,7 @@ func serveHabit(habit string) {
 			Error  json.RawMessage
 		}
 		id := "null"
-		if err := json.Unmarshal(line, &m); err == nil && len(m.ID) > 0 {
+		if err = json.Unmarshal(line, &m); err == nil && len(m.ID) > 0 {
 			id = string(m.ID)
 		}
 		odd := slices.Contains([]byte("{[tf"), id[0])
@@ -61,6 +61,10 @@ func serveHabit(habit string) {
 			answer(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"habit","version":"1"}}`)
 			flood(habit)
 		case m.Method == "tools/list":
+			if habit == "half-a-line" {
+				fmt.Print(`{"jsonrpc":"2.0","id":`)
+				time.Sleep(time.Hour)
+			}
 			answer(`"result":{"tools":[]}`)
 		case m.Method == "ping":
 			answer(`"result":{}`)
@@ -135,6 +139,13 @@ func TestFlood(t *testing.T) {
 			require.Positive(t, left)
 		})
 	}
+}
+
+// TestCutLine proves that a line that a check itself has cut, by ending a server that hangs, is no finding.
+func TestCutLine(t *testing.T) {
+	t.Parallel()
+	report := checked(t, "half-a-line", 200*time.Millisecond, "unknown-cursor", "unknown-method", "only-messages")
+	require.Equal(t, []string{"unknown-cursor"}, found(report))
 }
 
 // TestSpellingsOfIDs proves which IDs of answers are no finding: another spelling of the same one, and

@@ -38,6 +38,8 @@ type Options struct {
 	// Only are the names of the checks that run and are reported. None means all. If all that are named look
 	// at the answers to others, all run.
 	Only []string
+	// Hide takes out of what a server sends and writes what no report may show. Nil takes out nothing.
+	Hide func(text []byte) []byte
 	// Progress is called before each check. Nil means that nobody wants to know.
 	Progress func(done, all int, name string)
 }
@@ -385,9 +387,9 @@ func (p *prober) connect(version string, hold <-chan struct{}) (*conn, error) {
 		return nil, errEnded
 	}
 	if p.URL != "" {
-		c.wire = newWeb(&p.Options, version, c.receive)
+		c.wire = newWeb(&p.Options, version, p.hiding(c.receive))
 	} else {
-		child, err := startChild(&p.Options, c.receive, hold)
+		child, err := startChild(&p.Options, p.hiding(c.receive), hold)
 		if err != nil {
 			return nil, err
 		}
@@ -395,6 +397,18 @@ func (p *prober) connect(version string, hold <-chan struct{}) (*conn, error) {
 	}
 	p.wires = append(p.wires, c.wire)
 	return c, nil
+}
+
+// hiding returns receive for what has passed Hide: what is shown of it is cut later, and a part is not known.
+func (o *Options) hiding(receive func([]byte)) func([]byte) {
+	return func(line []byte) { receive(o.hidden(line)) }
+}
+
+func (o *Options) hidden(text []byte) []byte {
+	if o.Hide == nil {
+		return text
+	}
+	return o.Hide(text)
 }
 
 var errEnded = errors.New("the checks were ended")

@@ -83,7 +83,7 @@ func (w *web) send(line []byte, refused func(status int, body []byte)) {
 func (w *web) request(ctx context.Context, method string, line []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, w.o.URL, bytes.NewReader(line))
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -110,6 +110,31 @@ func (w *web) request(ctx context.Context, method string, line []byte) (*http.Re
 	return req, nil
 }
 
+// client follows redirects at the same server only: another one gets neither the request nor the headers, which may
+// have credentials. What is not followed is the answer.
+var client = &http.Client{CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	const most = 5
+	first := via[0]
+	if len(via) > most || req.Method != first.Method || req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}}
+
+func do(req *http.Request) (*http.Response, error) {
+	res, err := client.Do(req)
+	return res, withoutURL(err)
+}
+
+// withoutURL returns an error of HTTP without the URL, which may have a password.
+func withoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
 // post sends a message and reads what comes back. change may change the request.
 func (w *web) post(line []byte, change func(*http.Request), refused func(status int, body []byte)) error {
 	req, err := w.request(w.ctx, http.MethodPost, line)
@@ -119,7 +144,7 @@ func (w *web) post(line []byte, change func(*http.Request), refused func(status 
 	if change != nil {
 		change(req)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := do(req)
 	if err != nil {
 		return err
 	}
@@ -148,7 +173,7 @@ func (w *web) post(line []byte, change func(*http.Request), refused func(status 
 	case isMessage:
 		w.receive(trimmed)
 	case res.StatusCode >= 300:
-		refused(res.StatusCode, body)
+		refused(res.StatusCode, w.o.hidden(body))
 	case len(trimmed) > 0:
 		w.receive(trimmed) // which says that it is no message
 	}
@@ -213,7 +238,7 @@ func (t *trial) status(method string, change func(*http.Request)) (int, error) {
 	if change != nil {
 		change(req)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := do(req)
 	if err != nil {
 		return 0, err
 	}

@@ -27,9 +27,9 @@ func BenchmarkTry(b *testing.B) {
 		})
 		b.Run(format.name+"/apart", func(b *testing.B) {
 			b.ReportAllocs()
-			s := sink.New(time.Second, 4)
+			logger := slog.New(format.handler)
 			for b.Loop() {
-				_ = s.Try(b.Context(), format.handler, record)
+				sink.Write(b.Context(), logger, record)
 			}
 		})
 	}

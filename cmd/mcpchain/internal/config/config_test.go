@@ -171,7 +171,7 @@ func TestTextHasNoPassword(t *testing.T) {
 	require.NoError(t, err)
 	text, err := c.Text()
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"redis": "redis://app:xxxxx@localhost:6379/1"`)
+	require.Contains(t, string(text), `"redis": "redis://app:redacted@localhost:6379/1"`)
 }
 
 func TestRules(t *testing.T) {

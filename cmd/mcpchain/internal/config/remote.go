@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/mask"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/hide"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
 )
 
@@ -106,10 +107,31 @@ func (c *Config) Header(lookup func(name string) (string, bool)) (header http.He
 			secrets = append(secrets, secretsIn(value)...)
 		}
 	}
-	if u, err := url.Parse(c.To); err == nil {
-		secrets = append(secrets, secretsOf(u)...)
+	return header, append(secrets, secretsOfURL(c.To)...), nil
+}
+
+// RemoteSecrets returns the values of a header and of a URL that are secrets, of a server that is reached over HTTP.
+func RemoteSecrets(address string, header http.Header) []string {
+	secrets := secretsOfURL(address)
+	for name, values := range header {
+		for _, value := range values {
+			if secretHeader(name) {
+				secrets = append(secrets, secretsIn(value)...)
+			}
+		}
 	}
-	return header, secrets, nil
+	return secrets
+}
+
+// secretsOfURL returns the credentials in a URL.
+func secretsOfURL(address string) (all []string) {
+	credentials(address, func(value string, user, _ bool) string {
+		if !user || tokenLike(value) {
+			all = append(all, value)
+		}
+		return value
+	})
+	return all
 }
 
 func secretHeader(name string) bool {
@@ -137,40 +159,43 @@ func secretsIn(value string) []string {
 	return all
 }
 
-// secretsOf returns the credentials in a URL.
-func secretsOf(u *url.URL) []string {
-	var all []string
-	if u.User != nil {
-		password, ok := u.User.Password()
-		if !ok {
-			password = u.User.Username()
-		}
-		plain := u.User.Username() + ":" + password
-		all = append(all, password, base64.StdEncoding.EncodeToString([]byte(plain)))
-	}
-	for name, values := range u.Query() {
-		if secretHeader(name) || name == "sig" || name == "signature" || name == "code" {
-			all = append(all, values...)
-		}
-	}
-	return all
-}
-
 // shown returns the configuration without the secrets that stand in it. Names of environment
 // variables stay.
 func (c *Config) shown() *Config {
 	cp := *c
-	cp.To = strings.ReplaceAll(mask.ScrubCredentials(c.To), "[redacted]", "redacted") // a URL has no such brackets
-	if address, err := url.Parse(c.Redis); err == nil {
-		cp.Redis = address.Redacted()
+	cp.To, cp.Redis = scrubbedURL(c.To), shownURL(c.Redis)
+	cp.Command = arguments(c.Command, func(string) string { return hide.Redacted })
+	for i, arg := range cp.Command {
+		arg = assignments(scrubbedURL(arg), func(string) string { return hide.Redacted })
+		cp.Command[i] = mask.ScrubCredentials(arg)
 	}
 	cp.Headers = maps.Clone(c.Headers)
 	for name, value := range cp.Headers {
 		if secretHeader(name) {
 			cp.Headers[name] = withoutSecrets(value)
+		} else {
+			cp.Headers[name] = mask.ScrubCredentials(value)
 		}
 	}
 	return &cp
+}
+
+// shownURL returns a text without the credentials of the URLs in it. A URL has no brackets as "[redacted]" has.
+func shownURL(text string) string {
+	return credentials(text, func(value string, user, _ bool) string {
+		if user && !tokenLike(value) {
+			return url.PathEscape(value)
+		}
+		return "redacted"
+	})
+}
+
+// scrubbedURL is shownURL without what else looks like a credential in a text with a URL.
+func scrubbedURL(text string) string {
+	if text = shownURL(text); addresses.MatchString(text) {
+		text = strings.ReplaceAll(mask.ScrubCredentials(text), hide.Redacted, "redacted")
+	}
+	return text
 }
 
 func withoutSecrets(value string) string {
@@ -178,7 +203,7 @@ func withoutSecrets(value string) string {
 	end := 0
 	literal := func(text string) {
 		if scheme := strings.TrimSpace(text); scheme != "" && !slices.Contains([]string{"bearer", "basic", "token"}, strings.ToLower(scheme)) {
-			text = "[redacted]"
+			text = hide.Redacted
 		}
 		b.WriteString(text)
 	}

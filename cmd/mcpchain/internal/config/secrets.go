@@ -6,78 +6,178 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/hide"
 )
 
-// shortest is how many bytes a value has that is taken for a secret: shorter ones stand in ordinary
-// words.
-const shortest = 6
-
-// Hider returns a function that replaces the values of secrets in a text, exactly and wherever they
-// stand: of the environment variables whose names say secret, of those in more, and of the arguments
-// of the command behind such a flag. env is that of the server. known are values that are secrets.
+// Hider returns a function that replaces the values of secrets in a text, in every form (package hide): of the
+// environment variables whose names say secret, of those in more, of the credentials in other variables, and of
+// those in the arguments of the command. env is that of the server. known are values that are secrets.
 func Hider(env, command, more []string, known ...string) func(text string) string {
-	var values []string
-	add := func(value string) {
-		if len(value) >= shortest && value != "false" && value != "disabled" {
-			values = append(values, value)
-		}
-	}
+	var s secrets
 	for _, one := range env {
 		name, value, _ := strings.Cut(one, "=")
-		if scrub.SecretName(name) || slices.Contains(more, name) {
-			add(value)
+		if slices.Contains(more, name) {
+			s.certain(value)
 		}
-		if address, err := url.Parse(value); err == nil && address.User != nil { // in a connection string
-			if password, ok := address.User.Password(); ok {
-				add(password)
-			}
+		if secretVariable(name, value) {
+			s.add(value)
 		}
+		s.inside(value)
 	}
 	for _, value := range known {
-		add(value)
+		s.add(value)
 	}
-	for i, arg := range command {
-		name, value, assigned := strings.Cut(arg, "=")
-		switch {
-		case !scrub.SecretName(strings.TrimLeft(name, "-")):
-		case assigned:
-			add(value)
-		case strings.HasPrefix(arg, "-") && i+1 < len(command) && !strings.HasPrefix(command[i+1], "-"):
-			add(command[i+1])
-		}
+	arguments(command, func(value string) string {
+		s.add(value)
+		return value
+	})
+	for _, arg := range command {
+		s.inside(arg)
 	}
-	if len(values) == 0 {
-		return func(text string) string { return text }
-	}
-	// The longest first: one may begin with another.
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, value := range slices.Compact(values) {
-		for _, form := range forms(value) {
-			pairs = append(pairs, form, "[redacted]")
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
+	return hide.New(s.placed()...).Text
 }
 
-// forms returns a value in the spellings in which servers repeat it.
-func forms(value string) []string {
-	all := []string{value}
-	add := func(form string) {
-		if form != "" && !slices.Contains(all, form) {
-			all = append(all, form)
+// secrets are values that were found, and where each is one.
+type secrets struct {
+	values []string
+	sure   []string // of -secret-env, whatever they are
+	names  []string // passwords that are also a name in their own URL
+}
+
+func (s *secrets) certain(value string) { s.sure = append(s.sure, value) }
+
+// add adds the value of a variable, a flag or a member whose name says secret, and what such a value has in it.
+func (s *secrets) add(value string) {
+	if harmlessURL(value) {
+		return
+	}
+	s.values = append(s.values, value)
+	if _, rest, ok := withScheme(value); ok {
+		s.values = append(s.values, rest)
+		value = rest
+	}
+	const shortest = 12 // of base64 that is not a word
+	if plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value), "")); err == nil && len(value) >= shortest && printable(string(plain)) {
+		s.values = append(s.values, string(plain))
+		if _, password, ok := strings.Cut(string(plain), ":"); ok && !strings.Contains(password, "\n") {
+			s.values = append(s.values, password)
 		}
 	}
-	if quoted, err := json.Marshal(value); err == nil { // a text can always be written
-		text := string(quoted[1 : len(quoted)-1])
-		add(text)
-		add(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(text))
+}
+
+// withScheme cuts a value that is a scheme of HTTP and credentials.
+func withScheme(value string) (scheme, rest string, ok bool) {
+	scheme, rest, ok = strings.Cut(value, " ")
+	rest = strings.TrimSpace(rest)
+	return scheme, rest, ok && slices.Contains([]string{"bearer", "basic", "token"}, strings.ToLower(scheme)) && !strings.Contains(rest, " ")
+}
+
+func printable(text string) bool {
+	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsPrint(r) && r != '\n' && r != '\r' && r != '\t'
+	})
+}
+
+// inside adds the secrets that a value has in it, whatever its own name is: the credentials of a header and of a URL,
+// those behind their names, as in "Server=db;Password=x", and the members of JSON.
+func (s *secrets) inside(value string) {
+	const most = 256 << 10
+	if len(value) > most || strings.HasPrefix(value, "()") { // a function of a shell
+		return
 	}
-	add(url.QueryEscape(value))
-	add(url.PathEscape(value))
-	add(base64.StdEncoding.EncodeToString([]byte(value)))
-	add(base64.URLEncoding.EncodeToString([]byte(value)))
+	if scheme, _, ok := withScheme(value); ok && !strings.EqualFold(scheme, "token") {
+		s.add(value)
+	}
+	credentials(value, func(password string, user, name bool) string {
+		switch {
+		case name:
+			s.names = append(s.names, password)
+		case user && !tokenLike(password):
+			return password
+		}
+		s.add(password)
+		return password
+	})
+	assignments(value, func(value string) string {
+		s.add(value)
+		return value
+	})
+	if strings.HasPrefix(strings.TrimSpace(value), "{") {
+		var members any
+		if json.Unmarshal([]byte(value), &members) == nil {
+			s.members("", members)
+		}
+	}
+}
+
+// members adds the texts of a value of JSON whose names say secret.
+func (s *secrets) members(name string, value any) {
+	switch v := value.(type) {
+	case string:
+		if secretVariable(name, v) {
+			s.add(v)
+		}
+	case []any:
+		for _, one := range v {
+			s.members(name, one)
+		}
+	case map[string]any:
+		for name, one := range v {
+			s.members(name, one)
+		}
+	}
+}
+
+// tokenLike reports whether the name of a user is rather a token, as in https://TOKEN:x-oauth-basic@host.
+func tokenLike(user string) bool {
+	const shortest = 16
+	return len(user) >= shortest && strings.ContainsFunc(user, unicode.IsDigit)
+}
+
+// How many bytes a value has that is looked for in the middle of words, and as a word.
+const (
+	longEnough = 6
+	wordEnough = 4
+)
+
+// placed says of each value where it is a secret.
+func (s *secrets) placed() []hide.Secret {
+	all := make([]hide.Secret, 0, len(s.sure)+len(s.values))
+	for _, value := range s.sure {
+		place := hide.Anywhere
+		if len(value) < longEnough {
+			place = hide.AsWord
+		}
+		all = append(all, hide.Secret{Value: value, Place: place})
+	}
+	for _, value := range s.values {
+		place := hide.Anywhere
+		switch {
+		case len(value) < wordEnough, ordinary(value), slices.Contains(s.names, value):
+			place = hide.Assigned
+		case len(value) < longEnough:
+			place = hide.AsWord
+		}
+		all = append(all, hide.Secret{Value: value, Place: place})
+	}
 	return all
+}
+
+// harmlessURL reports whether a value is the URL of a service, without credentials and without what may be one.
+func harmlessURL(value string) bool {
+	u, err := url.Parse(strings.TrimPrefix(value, "jdbc:"))
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return false
+	}
+	if u.Host == "" {
+		return slices.Contains([]string{"file", "sqlite", "sqlite3", "duckdb"}, u.Scheme)
+	}
+	path := strings.Trim(u.Path, "/")
+	web := strings.HasPrefix(u.Scheme, "http") || strings.HasPrefix(u.Scheme, "ws")
+	return path == "" || !web && !strings.Contains(path, "/") && !tokenLike(path) && !scrub.SecretName(path)
 }

@@ -34,9 +34,9 @@ type Options struct {
 	// Proxy has the options of each proxy but for In, Out and Session.
 	Proxy proxy.Options
 
-	// Start begins a session with a server that gets the header Authorization of the client, which authorization
-	// returns. Nil means that no server gets it.
-	Start func(authorization func() string) (proxy.Server, error)
+	// Start begins a session with a server that gets the header Authorization of each message. accepted is called with
+	// it whenever that server has answered a message with 2xx. Nil means that no server gets the header.
+	Start func(accepted func(authorization string)) (proxy.Server, error)
 
 	Logger   *slog.Logger
 	Sessions int           // how many servers may run at once
@@ -134,7 +134,7 @@ func (f *Front) begin(shared bool) (*session, error) {
 		opts.Session = s.id
 	}
 	if f.Start != nil {
-		opts.Start = func() (proxy.Server, error) { return f.Start(s.authorization) }
+		opts.Start = func() (proxy.Server, error) { return f.Start(func(string) {}) }
 		s.patient = refusals
 	}
 	s.proxy = proxy.New(opts)

@@ -84,7 +84,7 @@ func TestWhatIsLoggedIsForNobodyElse(t *testing.T) {
 	for _, passed := range []bool{false, true} {
 		w := newWorld(t, hostile, func(o *Options) {
 			if start := o.Proxy.Start; passed {
-				o.Start = func(func() string) (proxy.Server, error) { return start() }
+				o.Start = func(func(string)) (proxy.Server, error) { return start() }
 			}
 		})
 		req := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"of":"ann"},` + strings.Replace(about, `{`, `{"io.modelcontextprotocol/logLevel":"debug",`, 1) + `}}`
@@ -317,11 +317,11 @@ func TestAPanicEndsOneCall(t *testing.T) {
 func TestARefusedTokenTakesNoPlace(t *testing.T) {
 	w := newWorld(t, nil, func(o *Options) {
 		o.Sessions = 3
-		o.Start = func(authorization func() string) (proxy.Server, error) {
+		o.Start = func(func(string)) (proxy.Server, error) {
 			return &fake{out: make(chan []byte, 1000), ended: make(chan struct{}), handle: func(f *fake, m *rpc.Message) {
 				switch {
-				case strings.HasSuffix(authorization(), "good") && f.usual(m):
-				case strings.HasSuffix(authorization(), "good"):
+				case strings.HasSuffix(m.Authorization, "good") && f.usual(m):
+				case strings.HasSuffix(m.Authorization, "good"):
 					f.answer(m, `{"content":[]}`)
 				default:
 					f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: http.StatusUnauthorized, Message: "Unauthenticated: the token is not valid."}).Line))
@@ -345,7 +345,7 @@ func TestARefusedTokenTakesNoPlace(t *testing.T) {
 func TestTheRequestThatAskedGetsTheLog(t *testing.T) {
 	waits := make(chan *rpc.Message, 1)
 	w := newWorld(t, nil, func(o *Options) {
-		o.Start = func(func() string) (proxy.Server, error) {
+		o.Start = func(func(string)) (proxy.Server, error) {
 			return &fake{out: make(chan []byte, 1000), ended: make(chan struct{}), handle: func(f *fake, m *rpc.Message) {
 				switch {
 				case f.usual(m):

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 // admit waits until a call may be made, or says why it may not. free is called after it.
@@ -27,7 +29,7 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	if c.Method != call.MethodCallTool || !p.Tools.ReadOnly && !p.Serial {
 		return free, nil
 	}
-	reads, err := p.reads(ctx, req)
+	reads, err := p.onlyReads(ctx, req)
 	switch {
 	case reads:
 		return free, nil
@@ -45,8 +47,8 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	}
 }
 
-// reads reports whether a tool only reads, by the configuration or by what the server lists.
-func (p *Proxy) reads(ctx context.Context, req mcp.Request) (bool, error) {
+// onlyReads reports whether a tool only reads, by the configuration or by what the server lists.
+func (p *Proxy) onlyReads(ctx context.Context, req mcp.Request) (bool, error) {
 	if slices.Contains(p.Tools.Reads, call.Target(req)) {
 		return true, nil
 	}
@@ -56,6 +58,15 @@ func (p *Proxy) reads(ctx context.Context, req mcp.Request) (bool, error) {
 	}
 	tool, err := c.Server().Tool(nil)
 	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
+}
+
+// reads reports whether a request may be sent twice. A tool of which nothing is known may not.
+func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool {
+	if method != call.MethodCallTool {
+		return rpc.Reads(method)
+	}
+	reads, err := p.onlyReads(ctx, req)
+	return reads && err == nil
 }
 
 // unlearned returns the failure of a call that a guard does not let pass, because it could not find out

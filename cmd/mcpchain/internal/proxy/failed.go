@@ -43,7 +43,7 @@ func (p *Proxy) legal(ctx context.Context, res *mcp.CallToolResult) *mcp.CallToo
 const maxWords = 12 << 10
 
 // clippedResult returns a failed result with no more text than that, res itself if it has none.
-func clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
+func (p *Proxy) clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
 	size := 0
 	for _, block := range res.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
@@ -61,7 +61,7 @@ func clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
 				continue
 			}
 			short := *text
-			short.Text = words.Clip(text.Text, left)
+			short.Text = words.Clip(p.Hide(text.Text), left) // first hidden: a secret may stand where it is cut
 			left -= min(left, len(text.Text))
 			block = &short
 		}
@@ -71,11 +71,11 @@ func clippedResult(res *mcp.CallToolResult) *mcp.CallToolResult {
 }
 
 // clippedError is clippedResult for the error of a method. Its data is left out if it is too long.
-func clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
+func (p *Proxy) clippedError(wire *jsonrpc.Error) *jsonrpc.Error {
 	if len(wire.Message)+len(wire.Data) <= maxWords {
 		return wire
 	}
-	short := &jsonrpc.Error{Code: wire.Code, Message: words.Clip(wire.Message, maxWords/2), Data: wire.Data}
+	short := &jsonrpc.Error{Code: wire.Code, Message: words.Clip(p.Hide(wire.Message), maxWords/2), Data: wire.Data}
 	if len(wire.Data) > maxWords/2 {
 		short.Data = nil
 	}

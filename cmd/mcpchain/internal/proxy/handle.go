@@ -44,7 +44,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	defer free()
 	c.forwarded.Store(true)
-	r, err := p.forward(ctx, c)
+	r, err := p.forward(ctx, c, req)
 	if err != nil {
 		return nil, p.withoutAdvice(req, err)
 	}
@@ -57,7 +57,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 		}
 	}
 	if r.wire != nil {
-		if clipped := clippedError(r.wire); clipped != r.wire {
+		if clipped := p.clippedError(r.wire); clipped != r.wire {
 			r.wire, r.m = clipped, nil
 		}
 		c.note(r, nil)
@@ -65,7 +65,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
-		if legal := p.legal(ctx, clippedResult(tool)); legal != tool {
+		if legal := p.legal(ctx, p.clippedResult(tool)); legal != tool {
 			if r.result, err = merged(r.result, tool, legal); err != nil {
 				return nil, err
 			}
@@ -84,9 +84,11 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	return shown, nil
 }
 
-// forward sends the line of a call to the server. A subscription of version 2026-07-28, which lasts as
-// long as the session, is made again with a server that is started again.
-func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
+// forward sends the line of a call to the server: once, unless the line was not sent to a run that has ended. If the
+// session was lost, what only reads is sent a second time, in the next session. A subscription of version
+// 2026-07-28, which lasts as long as the session, is made again with a server that is started again.
+func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply, error) {
+	second := false // it is sent a second time
 	for tries := 0; ; tries++ {
 		if up := p.server(); up == nil {
 			c.placed() // it waits, and the lines behind it need not
@@ -100,19 +102,23 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
-		switch {
-		case errors.Is(err, errEnded):
+		lost := r.lost && !second
+		if lost || errors.Is(err, errEnded) {
 			select {
 			case <-up.ended: // and current waits for the next one
-				continue
 			case <-ctx.Done():
 				return reply{}, waitedError("the server, which is started again", context.Cause(ctx))
 			}
+			if second = second || lost; !lost || p.reads(ctx, c.Method, req) { // the next session may have to say what reads
+				continue
+			}
+		}
+		switch {
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
 			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
-				go up.send(rpc.Cancelled(c.ID, "it took too long")) // it may not read
+				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
 			}
 			return reply{}, err
 		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || up.over()) && p.again(ctx, r.err, tries):

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/jsons"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 // How long a middleware waits for what the server lists: to explain a failure, and by default for a
@@ -71,7 +72,11 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	case !guard && p.server() == nil && p.lists.get(method, req) != nil:
 		return nil, errEnded
 	}
-	l, err := p.look(method, req, guard)
+	caller := ""
+	if c != nil {
+		caller = c.Authorization
+	}
+	l, err := p.look(method, req, caller, guard)
 	if err != nil {
 		return nil, err
 	}
@@ -98,15 +103,12 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 // look asks the server, or joins those who ask it the same, or have asked it a moment ago. For a guard it
 // is never what was listed before. It goes on when nobody waits any more: then the next one who asks has
 // what the server listed.
-func (p *Proxy) look(method string, req mcp.Request, guard bool) (*look, error) {
+func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) (*look, error) {
 	params, err := json.Marshal(req.GetParams())
 	if err != nil {
 		return nil, err
 	}
-	key := method + " " + string(params)
-	if extra := req.GetExtra(); extra != nil { // others may see other lists
-		key += " " + strings.Join(extra.Header.Values("Authorization"), " ")
-	}
+	key := method + " " + string(params) + " " + caller // others may see other lists
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.looks[key]; l != nil && !(guard && l.isDone()) {
@@ -126,7 +128,7 @@ func (p *Proxy) look(method string, req mcp.Request, guard bool) (*look, error) 
 		}()
 		ctx, cancel := context.WithTimeoutCause(p.life, guardWait, errNotInTime)
 		defer cancel()
-		l.res, l.err = p.list(ctx, method, req, params)
+		l.res, l.err = p.list(ctx, method, req, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
 	}()
 	return l, nil
 }
@@ -158,12 +160,12 @@ func (p *Proxy) listChanged(method string) {
 }
 
 // list asks the server for a list, waits for it, and keeps it.
-func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, params json.RawMessage) (mcp.Result, error) {
+func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, m *rpc.Message) (mcp.Result, error) {
 	up, err := p.current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := up.own(ctx, method, params)
+	r, err := up.renamed(ctx, m)
 	switch {
 	case err != nil:
 		return nil, err

@@ -43,6 +43,8 @@ type Options struct {
 	Chain mcp.Middleware
 	Hide  func(text string) string // takes the values of secrets out of what is not the server's success
 
+	HideResults bool // out of that, too
+
 	MaxRequest, MaxAnswer int // bytes of a line
 
 	Hang  time.Duration // zero or less: a server that hangs is left alone
@@ -386,7 +388,7 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 		case <-time.After(order):
 		}
 	}
-	p.write(m)
+	p.write(p.hidden(m))
 }
 
 // answers notes the call whose answer came: what follows it must not pass it. A failure may have
@@ -578,25 +580,13 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 	}
 	r, shown := c.noted()
 	answer, failed := p.answer(c.ID, r, shown, res, err)
-	if failed {
-		answer = p.hidden(answer)
-	} else {
+	if !failed {
 		p.session.succeeded(c.Message, r.result)
 	}
+	if p.hides(failed, res) {
+		answer = p.hidden(answer)
+	}
 	p.write(answer)
-}
-
-// hidden returns a failure without the values of secrets.
-func (p *Proxy) hidden(m *rpc.Message) *rpc.Message {
-	line := p.Hide(string(m.Line))
-	if line == string(m.Line) {
-		return m
-	}
-	clean, refused := rpc.ParseServer([]byte(line))
-	if refused != nil || clean.ID.Key() != m.ID.Key() { // a secret stood where a text of JSON ends, or in the ID
-		return rpc.Failed(m.ID, internal())
-	}
-	return clean
 }
 
 // internal is the error of a call that this program could not answer.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // stderr passes on what the server writes to its standard error, in whole lines and without the
@@ -19,24 +20,44 @@ type stderr struct {
 	kept tail
 }
 
-// maxLine is how many bytes of a line are kept together.
-const maxLine = 64 << 10
+const (
+	maxLine = 64 << 10 // bytes of a line that are kept together
+	overlap = 16 << 10 // bytes behind that which are known before it is cut: a secret may stand there
+)
 
 func (s *stderr) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.part = append(s.part, p...)
+	rest := s.part
 	for {
-		end := bytes.IndexByte(s.part, '\n')
-		if end < 0 && len(s.part) < maxLine {
-			return len(p), nil
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 && len(rest) < maxLine+overlap {
+			break
 		}
-		if end < 0 {
-			end = len(s.part) - 1
+		if end == 0 || end > maxLine+overlap {
+			end = s.cut(rest)
 		}
-		s.write(s.part[:end+1])
-		s.part = append(s.part[:0], s.part[end+1:]...)
+		s.write(rest[:end])
+		rest = rest[end:]
 	}
+	s.part = append(s.part[:0], rest...)
+	return len(p), nil
+}
+
+// cut returns where to cut a line that is too long, so that no secret stands on both sides.
+func (s *stderr) cut(line []byte) int {
+	for back := 0; back <= maxLine/2; back = max(overlap/256, 2*back) {
+		at := maxLine - back
+		for at > maxLine/2 && !utf8.RuneStart(line[at]) {
+			at--
+		}
+		before, after := string(line[max(0, at-overlap):at]), string(line[at:min(len(line), at+overlap)])
+		if s.hide(before+after) == s.hide(before)+s.hide(after) {
+			return at
+		}
+	}
+	return maxLine
 }
 
 func (s *stderr) write(line []byte) {

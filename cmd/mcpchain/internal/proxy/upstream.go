@@ -56,6 +56,7 @@ type reply struct {
 	result json.RawMessage // of a success
 	wire   *jsonrpc.Error  // the server's own error
 	err    error           // there is no answer of the server's
+	lost   bool            // because its session was lost; see [rpc.FailedError]
 }
 
 // epoch makes time.Since read the monotonic clock only.
@@ -138,11 +139,6 @@ var (
 	// errUsed says that a request was not sent, because another one has its ID.
 	errUsed = errors.New("the ID is that of a request that is not answered yet")
 )
-
-// own asks the server for this program itself, under an ID that no other request has.
-func (u *upstream) own(ctx context.Context, method string, params json.RawMessage) (reply, error) {
-	return u.renamed(ctx, rpc.Request(rpc.NumberID(0), method, params))
-}
 
 // renamed sends a request under an ID that no other request has.
 func (u *upstream) renamed(ctx context.Context, m *rpc.Message) (reply, error) {
@@ -242,13 +238,12 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 func (u *upstream) read() {
 	for {
 		m, err := u.process.Next()
-		var failed *rpc.FailedError
 		var refused *rpc.RefusedError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*rpc.FailedError](err); ok {
 			if failed.Again {
 				failed.Err = errEnded
 			}
-			u.deliver(failed.ID, reply{err: failed.Err})
+			u.deliver(failed.ID, reply{err: failed.Err, lost: failed.Lost})
 			continue
 		}
 		var long *rpc.TooLongError
@@ -279,9 +274,9 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 		u.says(line.Line)
 	}
 	log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line.Line)), slog.String("reason", line.Reason))
-	log.Debug("the dropped line", slog.String("line", clip(line.Line)))
+	log.Debug("the dropped line", slog.String("line", u.proxy.clip(line.Line)))
 	if line.Method && line.ID != nil {
-		go u.send(line.Answer()) // it may read only after what it writes was read
+		go u.send(by(u.proxy.session.caller(), line.Answer())) // it may read only after what it writes was read
 	}
 }
 
@@ -315,8 +310,7 @@ func outcome(m *rpc.Message) reply {
 
 // says keeps what the server wrote before its first message: it often says why there is none.
 func (u *upstream) says(line []byte) {
-	text := u.proxy.Hide(string(line[:min(len(line), maxLine)]))
-	text = text[:min(len(text), maxClip)]
+	text := u.proxy.clip(line)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.said.add(text)
@@ -324,7 +318,11 @@ func (u *upstream) says(line []byte) {
 
 const maxClip = 500
 
-func clip(line []byte) string { return string(line[:min(len(line), maxClip)]) }
+// clip returns the beginning of a line. What may be a part of a secret is hidden before it is cut.
+func (p *Proxy) clip(line []byte) string {
+	text := p.Hide(string(line[:min(len(line), maxLine)]))
+	return text[:min(len(text), maxClip)]
+}
 
 // wireError returns the error of an answer.
 func wireError(m *rpc.Message) (*jsonrpc.Error, error) {
@@ -343,7 +341,7 @@ func (u *upstream) tooLong(long *rpc.TooLongError) {
 	switch {
 	case long.ID == nil:
 	case long.Method:
-		go u.send(rpc.Failed(long.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "The message is too long."}))
+		go u.send(by(u.proxy.session.caller(), rpc.Failed(long.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "The message is too long."})))
 	default:
 		u.deliver(long.ID, reply{err: tooLargeError(u.proxy.MaxAnswer)})
 	}

@@ -1,0 +1,188 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpchain/mcpchain/internal/apart"
+	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
+)
+
+// maxWaiting is how many records wait for a log that has not returned from an earlier one. Further ones
+// are dropped and counted.
+const maxWaiting = 1000
+
+// errLate is the error of a record for which nobody waits any more. The Sink has it: it is written when
+// the log returns, or counted as dropped. So it is not written anywhere else.
+var errLate = errors.New("the log has not returned in time; the record is written when it does")
+
+// A Sink writes the records of one log. As long as the log returns in time, each record has a goroutine
+// of its own. When it does not, later records wait, and one goroutine writes them in their order as soon
+// as the log is back. The zero value is ready for use, by several goroutines.
+type Sink struct {
+	behind atomic.Bool // an earlier record is late, so that later ones have to wait for it
+
+	mu       sync.Mutex
+	hanging  int // handlers that were given up and have not returned
+	draining bool
+	waiting  []*entry
+	taken    int // the records that drain has taken from waiting and not written
+	dropped  int
+}
+
+// An entry is a record and its way.
+type entry struct {
+	ctx     context.Context //nolint:containedctx // that of the record, which may wait
+	handler slog.Handler
+	record  slog.Record
+	failed  func(*entry, error) // called if the handler fails; nil for nothing
+}
+
+// write writes a record, and leads one that the handler cannot write to where it goes then.
+func (s *Sink) write(e *entry) {
+	if err := s.try(e, sinkTime, true); err != nil && !isLate(err) && e.failed != nil {
+		e.failed(e, err)
+	}
+}
+
+// try runs the handler in a goroutine of its own, because only that survives a handler that blocks or
+// calls runtime.Goexit. It returns why the handler could not write the record. The error is errLate if
+// the handler takes longer than wait, or if an earlier record is late. In the latter case the Sink keeps
+// the record only if keep says so.
+func (s *Sink) try(e *entry, wait time.Duration, keep bool) error {
+	if s.behind.Load() && s.queue(e, keep) {
+		return errLate
+	}
+	_, err := apart.Run(nil, wait, nil, e.handle, func(err error) {
+		e.lateEnd(err)
+		s.count(-1)
+	})
+	if err == apart.ErrLeft {
+		s.count(1)
+		return errLate
+	}
+	return apart.Reason(err, wait)
+}
+
+func (e *entry) handle() (struct{}, error) { return struct{}{}, e.handler.Handle(e.ctx, e.record) }
+
+// lateEnd takes the error of a handler for which nobody waits.
+func (e *entry) lateEnd(err error) {
+	defer safe.Survive() // nobody else would
+	if err != nil && !isLate(err) && e.failed != nil {
+		e.failed(e, apart.Reason(err, 0))
+	}
+}
+
+// queue reports whether a record has to wait. If so it is appended, dropped, or left to its caller.
+func (s *Sink) queue(e *entry, keep bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.behind.Load():
+		return false // the log has just come back
+	case !keep:
+	case len(s.waiting)+s.taken >= maxWaiting:
+		s.dropped++
+	default:
+		kept := *e
+		kept.record = e.record.Clone()
+		if lasting, ok := e.ctx.Value(Lasting{}).(context.Context); ok {
+			kept.ctx = lasting
+		}
+		s.waiting = append(s.waiting, &kept)
+	}
+	return true
+}
+
+// Lasting is the key under which a context has another one, with the same values but for what is too
+// large to be kept as long as a record waits.
+type Lasting struct{}
+
+// count counts a handler that was given up, with 1, or that has returned after all, with -1, in either
+// order. When the last one has returned, what waits is written.
+func (s *Sink) count(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hanging += change
+	if s.hanging <= 0 && !s.draining && len(s.waiting) > 0 {
+		s.draining = true
+		go s.drain()
+	}
+	s.behind.Store(s.hanging > 0 || s.draining)
+}
+
+// drain writes what waits, until nothing does. It has no time limit, because nobody waits for it.
+func (s *Sink) drain() {
+	var last *entry
+	for batch, dropped := s.take(); len(batch) > 0 || dropped > 0; batch, dropped = s.take() {
+		for i, e := range batch {
+			batch[i], last = nil, e
+			_, err := apart.Run(nil, 0, nil, e.handle, nil)
+			e.lateEnd(err)
+			s.written()
+		}
+		if dropped > 0 {
+			last.lost(dropped)
+		}
+	}
+}
+
+// take returns the records that wait, and how many were dropped after them. If there are none, drain ends.
+func (s *Sink) take() (batch []*entry, dropped int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch, dropped = s.waiting, s.dropped
+	s.waiting, s.taken, s.dropped = nil, len(batch), 0
+	s.draining = len(batch) > 0 || dropped > 0
+	s.behind.Store(s.hanging > 0 || s.draining)
+	return batch, dropped
+}
+
+// written makes room for one more record.
+func (s *Sink) written() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken--
+}
+
+// lost writes to the log of an entry how many records were dropped behind it.
+func (e *entry) lost(n int) {
+	verb := "were"
+	if n == 1 {
+		verb = "was"
+	}
+	record := slog.NewRecord(time.Now(), slog.LevelWarn, "mcpchain: "+words.Plural(n, "record")+" "+verb+" dropped, because the log did not return", 0)
+	record.AddAttrs(slog.Int("dropped", n))
+	about := &entry{context.Background(), e.handler, record, e.failed}
+	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) {
+		if !about.handler.Enabled(about.ctx, record.Level) {
+			return struct{}{}, nil
+		}
+		return about.handle()
+	}, nil)
+	about.lateEnd(err)
+}
+
+// isLate reports whether an error says only that records are late. That of a fan-out holds the errors of
+// several handlers.
+func isLate(err error) bool { return onlyLate(err, 10) }
+
+func onlyLate(err error, depth int) (late bool) {
+	defer safe.Survive() // of an error's own methods
+	switch outer := err.(type) {
+	case interface{ Unwrap() []error }:
+		all := outer.Unwrap()
+		return depth > 0 && len(all) > 0 && !slices.ContainsFunc(all, func(err error) bool { return !onlyLate(err, depth-1) })
+	case interface{ Unwrap() error }:
+		return depth > 0 && onlyLate(outer.Unwrap(), depth-1)
+	default:
+		return err == errLate
+	}
+}
