@@ -161,11 +161,7 @@ func (p *Proxy) listChanged(method string) {
 
 // list asks the server for a list, waits for it, and keeps it.
 func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, m *rpc.Message) (mcp.Result, error) {
-	up, err := p.current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r, err := up.renamed(ctx, m)
+	r, err := p.read(ctx, m)
 	switch {
 	case err != nil:
 		return nil, err
@@ -176,6 +172,26 @@ func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, m *rpc
 	}
 	p.lists.keep(method, req, r.result)
 	return p.listed(method, r.result)
+}
+
+// read asks the server what changes nothing. If the run ends, or the session is lost, the next one is asked.
+func (p *Proxy) read(ctx context.Context, m *rpc.Message) (reply, error) {
+	for lost := false; ; {
+		up, err := p.current(ctx)
+		if err != nil {
+			return reply{}, err
+		}
+		r, err := up.renamed(ctx, m)
+		if !errors.Is(err, errEnded) && (!r.lost || lost) {
+			return r, err
+		}
+		lost = lost || r.lost
+		select {
+		case <-up.ended:
+		case <-ctx.Done():
+			return reply{}, errNotInTime
+		}
+	}
 }
 
 // listed reads a list as the middlewares get it.
