@@ -63,8 +63,9 @@ func (e OutputError) Fault() *fault.Error {
 var reserved = func() map[string]bool {
 	names := map[string]bool{"index": true, "recoverable": true}
 	for i, members := 0, reflect.TypeFor[fault.Data](); i < members.NumField(); i++ {
-		name, _, _ := strings.Cut(members.Field(i).Tag.Get("json"), ",")
-		names[name] = true
+		if name, _, _ := strings.Cut(members.Field(i).Tag.Get("json"), ","); name != "" { // else it is not sent
+			names[name] = true
+		}
 	}
 	return names
 }()

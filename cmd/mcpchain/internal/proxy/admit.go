@@ -29,7 +29,7 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	if c.Method != call.MethodCallTool || !p.Tools.ReadOnly && !p.Serial {
 		return free, nil
 	}
-	reads, err := p.reads(ctx, req)
+	reads, err := p.onlyReads(ctx, req)
 	switch {
 	case reads:
 		return free, nil
@@ -47,8 +47,8 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	}
 }
 
-// reads reports whether a tool only reads, by the configuration or by what the server lists.
-func (p *Proxy) reads(ctx context.Context, req mcp.Request) (bool, error) {
+// onlyReads reports whether a tool only reads, by the configuration or by what the server lists.
+func (p *Proxy) onlyReads(ctx context.Context, req mcp.Request) (bool, error) {
 	if slices.Contains(p.Tools.Reads, call.Target(req)) {
 		return true, nil
 	}
@@ -60,13 +60,13 @@ func (p *Proxy) reads(ctx context.Context, req mcp.Request) (bool, error) {
 	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
 }
 
-// repeatable reports whether a request may be sent twice. A tool of which nothing is known may not.
-func (p *Proxy) repeatable(ctx context.Context, method string, req mcp.Request) bool {
+// reads reports whether a request may be sent twice. A tool of which nothing is known may not.
+func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool {
 	if method != call.MethodCallTool {
 		return rpc.Reads(method)
 	}
-	reads, _ := p.reads(ctx, req)
-	return reads
+	reads, err := p.onlyReads(ctx, req)
+	return reads && err == nil
 }
 
 // unlearned returns the failure of a call that a guard does not let pass, because it could not find out

@@ -107,9 +107,12 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 			select {
 			case <-up.ended: // and current waits for the next one
 			case <-ctx.Done():
+				if lost { // it was sent
+					return r, r.err
+				}
 				return reply{}, waitedError("the server, which is started again", context.Cause(ctx))
 			}
-			if second = second || lost; !lost || p.repeatable(ctx, c.Method, req) { // the next session may have to say what reads
+			if second = second || lost; !lost || p.reads(ctx, c.Method, req) { // the next session may have to say what reads
 				continue
 			}
 		}

@@ -100,7 +100,7 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	}
 }
 
-// look asks the server with the Authorization of a caller, or joins those who ask it the same, or have asked it a moment ago. For a guard it
+// look asks the server, or joins those who ask it the same, or have asked it a moment ago. For a guard it
 // is never what was listed before. It goes on when nobody waits any more: then the next one who asks has
 // what the server listed.
 func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) (*look, error) {
@@ -128,7 +128,7 @@ func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) 
 		}()
 		ctx, cancel := context.WithTimeoutCause(p.life, guardWait, errNotInTime)
 		defer cancel()
-		l.res, l.err = p.list(ctx, method, req, params, caller)
+		l.res, l.err = p.list(ctx, method, req, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
 	}()
 	return l, nil
 }
@@ -160,12 +160,8 @@ func (p *Proxy) listChanged(method string) {
 }
 
 // list asks the server for a list, waits for it, and keeps it.
-func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, params json.RawMessage, caller string) (mcp.Result, error) {
-	up, err := p.current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r, err := up.renamed(ctx, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
+func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, m *rpc.Message) (mcp.Result, error) {
+	r, err := p.read(ctx, m)
 	switch {
 	case err != nil:
 		return nil, err
@@ -176,6 +172,26 @@ func (p *Proxy) list(ctx context.Context, method string, req mcp.Request, params
 	}
 	p.lists.keep(method, req, r.result)
 	return p.listed(method, r.result)
+}
+
+// read asks the server what changes nothing. If the run ends, or the session is lost, the next one is asked.
+func (p *Proxy) read(ctx context.Context, m *rpc.Message) (reply, error) {
+	for lost := false; ; {
+		up, err := p.current(ctx)
+		if err != nil {
+			return reply{}, err
+		}
+		r, err := up.renamed(ctx, m)
+		if !errors.Is(err, errEnded) && (!r.lost || lost) {
+			return r, err
+		}
+		lost = lost || r.lost
+		select {
+		case <-up.ended:
+		case <-ctx.Done():
+			return reply{}, errNotInTime
+		}
+	}
 }
 
 // listed reads a list as the middlewares get it.

@@ -310,8 +310,7 @@ func outcome(m *rpc.Message) reply {
 
 // says keeps what the server wrote before its first message: it often says why there is none.
 func (u *upstream) says(line []byte) {
-	text := u.proxy.Hide(string(line[:min(len(line), maxLine)]))
-	text = text[:min(len(text), maxClip)]
+	text := u.proxy.clip(line)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.said.add(text)
