@@ -123,7 +123,7 @@ func tooMany(most int, caller string) *refusal {
 const soon = time.Second
 
 // tooMuch is the refusal of a body for which there is no place beside others.
-func tooMuch(exceeded *table.Exceeded, caller string) *refusal {
+func tooMuch(exceeded *table.ExceededError, caller string) *refusal {
 	kind, status := fault.KindServiceUnavailable, http.StatusServiceUnavailable
 	if exceeded.Each {
 		kind, status = fault.KindRateLimited, http.StatusTooManyRequests
@@ -136,7 +136,7 @@ func tooMuch(exceeded *table.Exceeded, caller string) *refusal {
 // exceeded returns the refusal of a body that could not be read to its end, nil if no bound is the reason.
 func (l *limits) exceeded(err error, caller string) *refusal {
 	var large *http.MaxBytesError
-	var much *table.Exceeded
+	var much *table.ExceededError
 	switch {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)

@@ -41,36 +41,42 @@ func newHolder(t *testing.T, bounds transport.Bounds) *holder {
 	return h
 }
 
+// An arrived answer was read. Its status is zero if there was none.
+type arrived struct {
+	status int
+	header http.Header
+	body   string
+}
+
 // send sends a body, and returns its answer later.
-func (h *holder) send(t *testing.T, from string, size int, known bool) <-chan *http.Response {
+func (h *holder) send(t *testing.T, from string, size int, known bool) <-chan arrived {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL, strings.NewReader(strings.Repeat("x", size)))
 	require.NoError(t, err)
 	req.Header.Set("X-From", from)
 	if !known {
 		req.ContentLength = -1
 	}
-	answers := make(chan *http.Response, 1)
+	answers := make(chan arrived, 1)
 	go func() {
+		defer close(answers)
 		resp, err := http.DefaultClient.Do(req)
-		if err == nil {
-			answers <- resp
+		if err != nil {
+			return
 		}
-		close(answers)
+		defer resp.Body.Close()
+		raw, _ := io.ReadAll(resp.Body)
+		answers <- arrived{resp.StatusCode, resp.Header, string(raw)}
 	}()
 	return answers
 }
 
 // answerOf requires the status of an answer, and returns what it says.
-func answerOf(t *testing.T, status int, answers <-chan *http.Response) (header http.Header, body string) {
+func answerOf(t *testing.T, status int, answers <-chan arrived) (header http.Header, body string) {
 	t.Helper()
 	select {
-	case resp := <-answers:
-		require.NotNil(t, resp)
-		defer resp.Body.Close()
-		raw, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.Equal(t, status, resp.StatusCode, string(raw))
-		return resp.Header, string(raw)
+	case a := <-answers:
+		require.Equal(t, status, a.status, a.body)
+		return a.header, a.body
 	case <-time.After(time.Minute):
 		require.Fail(t, "no answer")
 		return nil, ""
@@ -96,7 +102,7 @@ func TestBytesOfBodies(t *testing.T) {
 		header, body = answerOf(t, http.StatusServiceUnavailable, h.send(t, "", 200_000, known))
 		refusedAs(t, h.log, header, body, 503, "the bodies of all callers together may have 450000 bytes at once, and this one would exceed that")
 
-		for _, one := range []<-chan *http.Response{first, second} {
+		for _, one := range []<-chan arrived{first, second} {
 			h.goOn <- struct{}{}
 			answerOf(t, http.StatusOK, one)
 		}
@@ -113,7 +119,7 @@ func TestBytesOfBodies(t *testing.T) {
 // TestStrangersHoldNoMemory: forty bodies of 9 MB at the same time are no more bytes than all callers may have.
 func TestStrangersHoldNoMemory(t *testing.T) {
 	h := newHolder(t, transport.Bounds{CallerBytes: -1, AllBytes: 64 << 20})
-	var all []<-chan *http.Response
+	var all []<-chan arrived
 	for i := range 40 {
 		all = append(all, h.send(t, fmt.Sprint(i), 9<<20, true))
 	}
@@ -121,14 +127,7 @@ func TestStrangersHoldNoMemory(t *testing.T) {
 	held := 0
 	answers := make(chan int)
 	for _, one := range all {
-		go func() {
-			status := 0
-			if resp := <-one; resp != nil {
-				status = resp.StatusCode
-				_ = resp.Body.Close()
-			}
-			answers <- status
-		}()
+		go func() { answers <- (<-one).status }()
 	}
 	for held+statuses[503]+statuses[0] < 40 {
 		select {

@@ -16,17 +16,17 @@ type Quota struct {
 	total int64
 }
 
-// An Exceeded says which bound of a [Quota] does not allow more.
-type Exceeded struct {
+// An ExceededError says which bound of a [Quota] does not allow more.
+type ExceededError struct {
 	Each bool // the bound of each caller; else that of all together
 	Most int64
 }
 
-// Error implements error. [Exceeded.Whose] is what it says beside the number.
-func (e *Exceeded) Error() string { return fmt.Sprintf("%s may hold %d", e.Whose(), e.Most) }
+// Error implements error. [ExceededError.Whose] is what it says beside the number.
+func (e *ExceededError) Error() string { return fmt.Sprintf("%s may hold %d", e.Whose(), e.Most) }
 
 // Whose names the bound: "each caller" or "all callers together".
-func (e *Exceeded) Whose() string {
+func (e *ExceededError) Whose() string {
 	if e.Each {
 		return "each caller"
 	}
@@ -35,14 +35,14 @@ func (e *Exceeded) Whose() string {
 
 // Take counts n more for a caller, or returns the bound that does not allow it and counts nothing. For the
 // caller "", whom nobody knows, only the bound of all holds. Call Give with the same values later.
-func (q *Quota) Take(caller string, n int64) (exceeded *Exceeded) {
+func (q *Quota) Take(caller string, n int64) (exceeded *ExceededError) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case caller != "" && q.Each > 0 && q.of[caller]+n > q.Each:
-		return &Exceeded{true, q.Each}
+		return &ExceededError{true, q.Each}
 	case q.All > 0 && q.total+n > q.All:
-		return &Exceeded{false, q.All}
+		return &ExceededError{false, q.All}
 	}
 	q.add(caller, n)
 	return nil

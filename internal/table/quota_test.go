@@ -14,11 +14,11 @@ func TestQuota(t *testing.T) {
 	q := &table.Quota{Each: 2, All: 3}
 	require.Nil(t, q.Take("a", 2))
 	each := q.Take("a", 1)
-	require.Equal(t, &table.Exceeded{Each: true, Most: 2}, each)
+	require.Equal(t, &table.ExceededError{Each: true, Most: 2}, each)
 	require.EqualError(t, each, "each caller may hold 2")
 	require.Nil(t, q.Take("b", 1))
 	all := q.Take("c", 1)
-	require.Equal(t, &table.Exceeded{Most: 3}, all)
+	require.Equal(t, &table.ExceededError{Most: 3}, all)
 	require.EqualError(t, all, "all callers together may hold 3")
 	require.Equal(t, 2, q.Len())
 	q.Give("a", 2)
