@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/remote"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 func runCommand() command {
@@ -140,7 +141,7 @@ func (r *running) prepare(std streams) error {
 		stderr = func(line string) { r.parts.Logger.Info("the server writes", slog.String("line", line)) }
 	}
 	r.opts = proxy.Options{
-		Command: r.Command, In: std.in, Out: std.out, Strange: !r.ForOperator(), Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
+		Command: r.Command, In: std.in, Out: rpc.NewWriter(std.out), Strange: !r.ForOperator(), Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
 		Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
 		MaxRequest: r.MaxRequest, MaxAnswer: r.MaxAnswer, Hang: time.Duration(r.Hang),
 		Tools:   proxy.Tools{Hide: r.Hide, Reads: r.Reads, ReadOnly: r.ReadOnly},

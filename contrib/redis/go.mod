@@ -1,6 +1,6 @@
 module github.com/mcpchain/mcpchain/contrib/redis
 
-go 1.25.0
+go 1.26.0
 
 replace github.com/mcpchain/mcpchain => ../..
 

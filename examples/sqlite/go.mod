@@ -1,6 +1,6 @@
 module github.com/mcpchain/mcpchain/examples/sqlite
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/mcpchain/mcpchain v0.1.0

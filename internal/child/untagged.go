@@ -30,7 +30,7 @@ func Untagged(t *testing.T, root, program string) string {
 	dir := t.TempDir()
 	server := filepath.Join(dir, "server")
 	require.NoError(t, os.Mkdir(server, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(server, "go.mod"), []byte("module example.com/server\n\ngo 1.25.5\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(server, "go.mod"), []byte("module example.com/server\n\ngo 1.26.0\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(server, "main.go"), []byte(program), 0o600))
 	compiled := filepath.Join(dir, "program")
 	run := func(env ...string) ([]byte, error) {

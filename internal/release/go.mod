@@ -1,5 +1,5 @@
 module github.com/mcpchain/mcpchain/internal/release
 
-go 1.25.0
+go 1.26.0
 
 require golang.org/x/mod v0.39.0

@@ -205,7 +205,7 @@ func floorOf(path string) int {
 		return 2
 	case name == "fault":
 		return 1
-	case slices.Contains([]string{"internal/scrub", "internal/near", "internal/canonical", "store"}, name):
+	case slices.Contains([]string{"internal/scrub", "internal/near", "internal/canonical", "internal/jsons", "store"}, name):
 		return 0
 	case name == "internal/safe":
 		return -1

@@ -37,21 +37,18 @@ func (f *fake) say(line string) {
 }
 
 func (f *fake) answer(m *rpc.Message, result string) {
-	f.say(string(rpc.Answered(m.ID, json.RawMessage(result))))
+	f.say(string(rpc.Answered(m.ID, json.RawMessage(result)).Line))
 }
 
-func (f *fake) Write(line []byte) error {
-	m, _ := rpc.ParseServer(line)
-	if m != nil {
-		f.handle(f, m)
-	}
+func (f *fake) Write(m *rpc.Message) error {
+	f.handle(f, m)
 	return nil
 }
 
-func (f *fake) Next() ([]byte, error) {
+func (f *fake) Next() (*rpc.Message, error) {
 	select {
 	case line := <-f.out:
-		return line, nil
+		return rpc.Read(line)
 	case <-f.ended:
 		return nil, io.EOF
 	}

@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"mime"
@@ -261,22 +260,21 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "Accept must contain 'text/event-stream', and should contain 'application/json'", http.StatusNotAcceptable)
 		return
 	}
-	body, err := readLine(req, f.Proxy.MaxRequest)
+	body, err := readBody(req, f.Proxy.MaxRequest)
 	if err != nil {
 		refuse(w, http.StatusRequestEntityTooLarge, &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(f.Proxy.MaxRequest) + " bytes"})
 		return
 	}
 	m, refused := rpc.Parse(body)
-	if refused != nil {
-		if odd, bad := rpc.ParseServer(body); bad == nil && odd.IsRequest() && removed[odd.Method] && cmp.Or(saidVersion(odd), req.Header.Get(versionHeader)) >= modern {
-			m, refused = odd, nil // then it does not matter what is wrong with it
-		}
+	if refused != nil && m != nil && m.IsRequest() && removed[m.Method] && cmp.Or(saidVersion(m), req.Header.Get(versionHeader)) >= modern {
+		refused = nil // then it does not matter what is wrong with it: it is not passed on
 	}
 	if refused != nil {
 		f.Logger.WarnContext(req.Context(), "a body is no message that a server can read", slog.Int("bytes", len(body)), slog.String("reason", refused.Reason))
 		refuse(w, http.StatusBadRequest, refused)
 		return
 	}
+	m.Authorization = req.Header.Get("Authorization")
 	p := &post{w: w, req: req, m: m, says: saidVersion(m), json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
 	if version := cmp.Or(p.says, req.Header.Get(versionHeader)); version >= modern {
 		f.modern(p, version)
@@ -355,31 +353,23 @@ func noSession(w http.ResponseWriter, id rpc.ID) {
 }
 
 func refuse(w http.ResponseWriter, status int, refused *rpc.Refused) {
-	writeJSON(w, status, refused.Answer())
+	writeMessage(w, status, refused.Answer())
 }
 
 func fail(w http.ResponseWriter, status int, id rpc.ID, code int64, text string) {
-	writeJSON(w, status, rpc.Failed(id, &jsonrpc.Error{Code: code, Message: text}))
+	writeMessage(w, status, rpc.Failed(id, &jsonrpc.Error{Code: code, Message: text}))
 }
 
-func writeJSON(w http.ResponseWriter, status int, line []byte) {
+func writeMessage(w http.ResponseWriter, status int, m *rpc.Message) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(line)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(m.Line)))
 	w.WriteHeader(status)
-	_, _ = w.Write(line) // a client that has gone needs no answer
+	_, _ = w.Write(m.Line) // a client that has gone needs no answer
 }
 
 // saidVersion returns the version of the protocol that a message says it is of, "" if it says none.
 func saidVersion(m *rpc.Message) string {
-	var params struct {
-		Meta struct {
-			Version string `json:"io.modelcontextprotocol/protocolVersion"`
-		} `json:"_meta"`
-	}
-	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil {
-		return ""
-	}
-	return params.Meta.Version
+	return m.Text("params", "_meta", "io.modelcontextprotocol/protocolVersion")
 }
 
 // older versions, of which a client of modern that finds no server for it may take one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -35,7 +36,7 @@ type uris map[string]bool
 
 func (u *uris) UnmarshalJSON(raw []byte) error {
 	var list []string
-	if err := json.Unmarshal(raw, &list); err != nil {
+	if err := jsons.Unmarshal(raw, &list); err != nil {
 		return err
 	}
 	*u = make(uris, len(list))
@@ -86,6 +87,7 @@ func (w *wants) within(allowed *wants) wants {
 
 // A subscription is one that the session has with the server.
 type subscription struct {
+	id      rpc.ID
 	wants   wants
 	allowed wants         // once it is settled
 	failed  *rpc.Message  // the answer, if there is one: it has not begun, or it has ended
@@ -124,32 +126,29 @@ type listeners struct {
 
 // subscribed serves a client's subscription until one of both ends.
 func (f *Front) subscribed(s *session, p *post) {
-	var params struct {
-		Notifications wants `json:"notifications"`
-	}
-	if p.m.Params == nil || json.Unmarshal(p.m.Params, &params) != nil {
+	var want wants
+	if raw := p.m.Value("params", "notifications"); raw != nil && jsons.Unmarshal(raw, &want) != nil || p.m.Params == nil {
 		fail(p.w, http.StatusBadRequest, p.m.ID, jsonrpc.CodeInvalidParams, `Invalid message: "notifications" is not what subscriptions/listen takes.`)
 		return
 	}
 	st := newStream(p.m.ID)
-	allowed, err := s.subscribe(p.req.Context(), st, &params.Notifications)
+	allowed, err := s.subscribe(p.req.Context(), st, &want)
 	defer s.unsubscribe(st)
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
-		line := rpc.Edited(refused.answer.Line, p.m.ID, "id")
-		writeJSON(p.w, statusOf(line), line)
+		writeMessage(p.w, statusOf(refused.answer), refused.answer.With(p.m.ID, "id"))
 		return
 	case err != nil:
 		f.Logger.Warn("a client cannot subscribe", slog.String("error", err.Error()))
 		unavailable(p, err)
 		return
 	}
-	st.serve(p.w, p.req, manner{reader: st.reader, first: st.written(event{line: acknowledged(st.id, allowed)})})
+	st.serve(p.w, p.req, manner{reader: st.reader, first: st.written(event{m: acknowledged(st.id, allowed)})})
 }
 
-// acknowledged returns the line that says what a client has subscribed to.
-func acknowledged(id rpc.ID, w wants) []byte {
+// acknowledged returns the notification that says what a client has subscribed to.
+func acknowledged(id rpc.ID, w wants) *rpc.Message {
 	params, _ := json.Marshal(map[string]any{"_meta": map[string]json.RawMessage{subscriptionKey: json.RawMessage(id)}, "notifications": w}) //nolint:errchkjson // an ID is JSON
 	return rpc.Request(nil, "notifications/subscriptions/acknowledged", params)
 }
@@ -198,12 +197,13 @@ func (s *session) listenTo(w wants) { go s.send(s.plan(w)) }
 
 // plan notes a subscription, and returns its message. The caller holds the lock.
 func (s *session) plan(w wants) *rpc.Message {
-	s.next++
-	id := rpc.TextID(fmt.Sprintf("listen-%d", s.next))
-	s.listeners.own[id.Key()] = &subscription{wants: w, settled: make(chan struct{})}
+	id := rpc.RandomID()
+	for s.streams[id.Key()] != nil || s.listeners.own[id.Key()] != nil {
+		id = rpc.RandomID()
+	}
+	s.listeners.own[id.Key()] = &subscription{id: id, wants: w, settled: make(chan struct{})}
 	params, _ := json.Marshal(map[string]any{"_meta": json.RawMessage(ownMeta), "notifications": w}) //nolint:errchkjson // texts
-	m, _ := rpc.Parse(rpc.Request(id, "subscriptions/listen", params))
-	return m
+	return rpc.Request(id, "subscriptions/listen", params)
 }
 
 func (s *session) send(m *rpc.Message) { s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}}) }
@@ -227,9 +227,8 @@ func (s *session) renew() {
 		maps.Copy(all.URIs, want.URIs)
 	}
 	var ended []*rpc.Message
-	for key := range s.listeners.own {
-		m, _ := rpc.Parse(rpc.Cancelled(rpc.TextID(key[1:]), "it is not needed any more"))
-		ended = append(ended, m)
+	for _, one := range s.listeners.own {
+		ended = append(ended, rpc.Cancelled(one.id, "it is not needed any more"))
 	}
 	clear(s.listeners.own)
 	m := s.plan(all) // who comes meanwhile waits for it
@@ -260,8 +259,8 @@ func (s *session) renew() {
 	}()
 }
 
-// changed returns the line of a notification for a subscription. uri may be "".
-func changed(id rpc.ID, method, uri string) []byte {
+// changed returns a notification for a subscription. uri may be "".
+func changed(id rpc.ID, method, uri string) *rpc.Message {
 	params := map[string]any{"_meta": map[string]json.RawMessage{subscriptionKey: json.RawMessage(id)}}
 	if uri != "" {
 		params["uri"] = uri
@@ -324,22 +323,16 @@ func (s *session) listened(m *rpc.Message) bool {
 		}
 		for st, want := range s.listeners.clients {
 			if own.concerns(want) {
-				st.put(rpc.Edited(rpc.Edited(m.Line, st.id, "id"), st.id, "result", "_meta", subscriptionKey), true)
+				st.put(m.With(st.id, "id").With(st.id, "result", "_meta", subscriptionKey), true)
 			}
 		}
 		return true
 	}
-	var params struct {
-		Meta struct {
-			Subscription rpc.ID `json:"io.modelcontextprotocol/subscriptionId"`
-		} `json:"_meta"`
-		Notifications wants  `json:"notifications"`
-		URI           string `json:"uri"`
-	}
-	_ = json.Unmarshal(m.Params, &params) // what is read of them counts
+	of := rpc.ID(m.Value("params", "_meta", subscriptionKey))
 	if m.Method == "notifications/subscriptions/acknowledged" {
-		if own := s.listeners.own[params.Meta.Subscription.Key()]; own != nil {
-			own.allowed = params.Notifications
+		if own := s.listeners.own[of.Key()]; own != nil {
+			own.allowed = wants{}
+			_ = jsons.Unmarshal(m.Value("params", "notifications"), &own.allowed) // what is read of it counts
 			select {
 			case <-own.settled: // by a server that was started again
 			default:
@@ -348,12 +341,13 @@ func (s *session) listened(m *rpc.Message) bool {
 		}
 		return true
 	}
-	if params.Meta.Subscription == nil {
+	if of == nil {
 		return false
 	}
+	uri := m.Text("params", "uri")
 	for st, want := range s.listeners.clients {
-		if want.of(m.Method, params.URI) {
-			st.put(rpc.Edited(m.Line, st.id, "params", "_meta", subscriptionKey), false)
+		if want.of(m.Method, uri) {
+			st.put(m.With(st.id, "params", "_meta", subscriptionKey), false)
 		}
 	}
 	return true

@@ -30,7 +30,7 @@ const (
 func (m *memory) keep(stream string, e event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kept, m.bytes = append(m.kept, keptEvent{e, stream, time.Now()}), m.bytes+len(e.line)
+	m.kept, m.bytes = append(m.kept, keptEvent{e, stream, time.Now()}), m.bytes+len(e.m.Line)
 	m.drop(func() bool { return len(m.kept) > 1 && (len(m.kept) > maxKept || m.bytes > maxKeptBytes) })
 }
 
@@ -44,8 +44,8 @@ func (m *memory) age() {
 // drop forgets the oldest as long as that is too much. The caller holds the lock.
 func (m *memory) drop(tooMuch func() bool) {
 	for tooMuch() {
-		m.bytes -= len(m.kept[0].line)
-		m.kept[0].line = nil // the array lives on until append needs a larger one
+		m.bytes -= len(m.kept[0].m.Line)
+		m.kept[0].m = nil // the array lives on until append needs a larger one
 		m.kept = m.kept[1:]
 	}
 }

@@ -2,7 +2,9 @@ package front
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
@@ -56,11 +60,11 @@ func (f *Front) modern(p *post, version string) {
 		unavailable(p, err)
 		return
 	case failed != nil:
-		writeJSON(p.w, http.StatusServiceUnavailable, rpc.Edited(failed, m.ID, "id"))
+		writeMessage(p.w, http.StatusServiceUnavailable, failed.With(m.ID, "id"))
 		return
 	case supported != nil && !slices.Contains(supported, version):
 		data, _ := json.Marshal(map[string]any{"supported": supported, "requested": version}) //nolint:errchkjson // texts
-		writeJSON(p.w, http.StatusBadRequest, rpc.Failed(m.ID, &jsonrpc.Error{
+		writeMessage(p.w, http.StatusBadRequest, rpc.Failed(m.ID, &jsonrpc.Error{
 			Code: mcp.CodeUnsupportedProtocolVersion, Message: fmt.Sprintf("protocol version %q is not supported by this server", clip(version)), Data: data,
 		}))
 		return
@@ -76,26 +80,21 @@ func (f *Front) modern(p *post, version string) {
 		}
 	}
 	st := newStream(m.ID)
-	st.token, st.logs = tokenOf(m), wantsLogs(m)
+	st.token, st.logs = m.Token(), m.Text("params", "_meta", "io.modelcontextprotocol/logLevel") != ""
 	if m.Method == "tools/list" {
 		st.list = m
 	}
-	id := s.ownID()
-	line := rpc.Edited(m.Line, id, "id")
 	if st.token != nil {
-		line = rpc.Edited(line, id, "params", "_meta", "progressToken")
+		st.own = rpc.TextID(rand.Text())
+		m = m.With(st.own, "params", "_meta", "progressToken")
 	}
-	own, refused := rpc.Parse(line)
-	if refused != nil { // cannot be: it was parsed with another ID
-		refuse(p.w, http.StatusBadRequest, refused)
-		return
-	}
-	if why := s.open(id.Key(), st); why != nil {
+	id, why := s.opened(st)
+	if why != nil {
 		s.refuse(p, why)
 		return
 	}
 	defer s.close(id.Key(), st, st.reader)
-	s.proxy.Receive(own, p.extra)
+	s.proxy.Receive(m.With(id, "id"), p.extra)
 	st.serve(p.w, p.req, manner{reader: st.reader, json: p.json, within: quiet})
 }
 
@@ -106,11 +105,14 @@ var removed = map[string]bool{
 
 func clip(text string) string { return text[:min(len(text), 40)] }
 
-func (s *session) ownID() rpc.ID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.next++
-	return rpc.TextID("http-" + strconv.Itoa(s.next))
+// opened is open under an ID that no other request of the session has.
+func (s *session) opened(st *stream) (rpc.ID, error) {
+	for {
+		id := rpc.RandomID()
+		if err := s.open(id.Key(), st); !errors.Is(err, errUsed) {
+			return id, err
+		}
+	}
 }
 
 // mismatch says what the headers of a request say otherwise than its message, "" if nothing.
@@ -126,9 +128,7 @@ func mismatch(header http.Header, m *rpc.Message, version string) string {
 	if member == "" {
 		return ""
 	}
-	var params map[string]json.RawMessage
-	var name string
-	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params[member], &name) != nil || !is(header.Get("Mcp-Name"), name) {
+	if name, ok := jsons.Text(m.Value("params", member)); !ok || !is(header.Get("Mcp-Name"), name) {
 		return "the header Mcp-Name is not the " + strconv.Quote(member) + " of the message"
 	}
 	return ""
@@ -141,16 +141,12 @@ func is(header, value string) bool {
 }
 
 // statusOf returns the status of an answer, by the error in it.
-func statusOf(line []byte) int {
-	var m struct {
-		Error *struct {
-			Code int64 `json:"code"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(line, &m) != nil || m.Error == nil {
+func statusOf(m *rpc.Message) int {
+	failed := m.Wire()
+	if failed == nil {
 		return http.StatusOK
 	}
-	switch m.Error.Code {
+	switch failed.Code {
 	case jsonrpc.CodeMethodNotFound:
 		return http.StatusNotFound
 	case jsonrpc.CodeInvalidParams, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
@@ -165,7 +161,7 @@ const startLimit = 60 * time.Second
 
 // server returns the session that clients since 2026-07-28 share, and the versions of its server: if that does
 // not speak this one, there is no session. failed is the answer of a server that cannot be asked.
-func (f *Front) server(req *http.Request) (s *session, supported []string, failed []byte, err error) {
+func (f *Front) server(req *http.Request) (s *session, supported []string, failed *rpc.Message, err error) {
 	of := f.sharedBy(req.Header)
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -222,57 +218,51 @@ func isModern(version string) bool { return version >= modern }
 
 // discover asks the server which versions it speaks. One that does not know the question speaks older ones. It is
 // nil if the server refuses who asks; failed is its answer if it cannot be asked.
-func (s *session) discover(ctx context.Context) (supported []string, failed []byte) {
+func (s *session) discover(ctx context.Context) (supported []string, failed *rpc.Message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit) // others wait for the same
 	defer cancel()
-	line := s.ask(ctx, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`))
-	if line == nil {
+	answer := s.ask(ctx, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`))
+	if answer == nil {
 		return olderVersions, nil // it never answers what it does not know
 	}
-	var answer struct {
-		Result struct {
-			Supported []string `json:"supportedVersions"`
-		} `json:"result"`
-		Error *struct {
-			Code int64 `json:"code"`
-			Data struct {
-				Supported []string `json:"supported"`
-			} `json:"data"`
-		} `json:"error"`
+	var speaks []string
+	var older struct {
+		Supported []string `json:"supported"`
 	}
-	_ = json.Unmarshal(line, &answer) // what is read of it counts
-	switch e := answer.Error; {
-	case e == nil && len(answer.Result.Supported) > 0:
-		return answer.Result.Supported, nil
+	_ = jsons.Unmarshal(answer.Value("result", "supportedVersions"), &speaks) // what is read of it counts
+	_ = jsons.Unmarshal(answer.Value("error", "data"), &older)
+	switch e := answer.Wire(); {
+	case e == nil && len(speaks) > 0:
+		return speaks, nil
 	case e == nil:
 		return olderVersions, nil
 	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden: // the client's own call says more
 		s.refused.Store(e.Code == http.StatusUnauthorized)
 		return nil, nil
 	case e.Code > 0: // no answer of the server's
-		return nil, line
-	case slices.ContainsFunc(e.Data.Supported, isOlder):
-		return e.Data.Supported, nil
+		return nil, answer
+	case slices.ContainsFunc(older.Supported, isOlder):
+		return older.Supported, nil
 	default:
 		return olderVersions, nil
 	}
 }
 
-// ask sends a request that is no client's, and returns the answer, nil if none comes until ctx ends.
-func (s *session) ask(ctx context.Context, method string, params json.RawMessage) []byte {
-	id := s.ownID()
-	m, refused := rpc.Parse(rpc.Request(id, method, params))
-	if refused != nil { // cannot be
-		return refused.Answer()
-	}
-	st := newStream(id)
+// ask sends a request that is no client's, and returns the answer, nil if none comes until ctx ends. Its
+// credentials are those of the client for which it is asked.
+func (s *session) ask(ctx context.Context, method string, params json.RawMessage) *rpc.Message {
+	m := rpc.Request(rpc.NumberID(0), method, params)
+	st := newStream(m.ID)
 	if method == "tools/list" {
 		st.list = m
 	}
-	if s.open(id.Key(), st) != nil {
+	id, err := s.opened(st)
+	if err != nil {
 		return nil
 	}
 	defer s.close(id.Key(), st, st.reader)
+	m = m.With(id, "id")
+	m.Authorization = s.authorization()
 	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
 	for {
 		events, last, err := st.next(ctx, st.reader, nil)
@@ -280,7 +270,7 @@ func (s *session) ask(ctx context.Context, method string, params json.RawMessage
 		case err != nil:
 			return nil
 		case last && len(events) > 0:
-			return events[len(events)-1].line
+			return events[len(events)-1].m
 		case last:
 			return nil
 		}
@@ -296,7 +286,7 @@ const ownMeta = `{"io.modelcontextprotocol/protocolVersion":"` + modern + `","io
 // somebody else is dropped. The caller holds the lock.
 func (s *session) passed(m *rpc.Message) {
 	if m.ID != nil { // there are no requests of servers any more
-		refused, _ := rpc.ParseServer(rpc.Failed(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client takes no requests"}))
+		refused := rpc.Failed(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client takes no requests"})
 		select {
 		case s.refusals <- struct{}{}: // one that does not read must not pile them up
 			go func() {
@@ -307,27 +297,17 @@ func (s *session) passed(m *rpc.Message) {
 		}
 		return
 	}
-	st := s.streams[progressOf(m).Key()] // the token is the ID
+	st := s.tokens[progressOf(m).Key()]
 	if m.Method == "notifications/tools/list_changed" {
 		s.tools.listed = false
 	}
 	switch {
 	case s.listened(m):
-	case st != nil && st.token != nil:
-		st.put(rpc.Edited(m.Line, st.token, "params", "progressToken"), false)
+	case st != nil:
+		st.put(m.With(st.token, "params", "progressToken"), false)
 	case s.single && len(s.newest) > 0 && s.newest[len(s.newest)-1].logs && m.Method == "notifications/message": // nobody else's
-		s.newest[len(s.newest)-1].put(m.Line, false)
+		s.newest[len(s.newest)-1].put(m, false)
 	default:
 		s.logger.Debug("a notification of the server does not say for whom it is, and was dropped", slog.String("method", clip(m.Method)))
 	}
-}
-
-// wantsLogs reports whether a request wants the records that the server logs meanwhile.
-func wantsLogs(m *rpc.Message) bool {
-	var params struct {
-		Meta struct {
-			Level string `json:"io.modelcontextprotocol/logLevel"`
-		} `json:"_meta"`
-	}
-	return m.Params != nil && json.Unmarshal(m.Params, &params) == nil && params.Meta.Level != ""
 }

@@ -1,8 +1,6 @@
 package front
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -31,7 +29,7 @@ type session struct {
 	mu      sync.Mutex
 	streams map[string]*stream // of requests, by the keys of the IDs that the proxy knows them by
 	newest  []*stream          // the same, in their order
-	tokens  map[string]*stream // by the tokens of their progress
+	tokens  map[string]*stream // by the keys of the tokens that the server knows for their progress
 	named   map[string]*stream // those that can be resumed and have not ended, by their names
 	alone   *stream            // for what belongs to no request; nil if it is shared
 	version string             // on which initialize has agreed
@@ -113,7 +111,8 @@ func (s *session) take(p *post) {
 		return
 	}
 	st := newStream(m.ID)
-	st.token = tokenOf(m)
+	st.token = m.Token()
+	st.own = st.token
 	if why := s.open(m.ID.Key(), st); why != nil {
 		s.refuse(p, why)
 		return
@@ -165,7 +164,7 @@ func (s *session) open(key string, st *stream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.streams[key] != nil:
+	case s.streams[key] != nil, s.listeners.own[key] != nil:
 		return errUsed
 	case len(s.streams) >= maxCalls:
 		return errManyCalls
@@ -183,8 +182,8 @@ func (s *session) open(key string, st *stream) error {
 	if st.memory != nil {
 		s.named[st.name] = st
 	}
-	if st.token != nil {
-		s.tokens[rpc.ID(st.token).Key()] = st
+	if st.own != nil {
+		s.tokens[st.own.Key()] = st
 	}
 	return nil
 }
@@ -225,21 +224,15 @@ func (s *session) unlink(st *stream) {
 			break
 		}
 	}
-	if token := rpc.ID(st.token).Key(); s.tokens[token] == st {
+	if token := st.own.Key(); s.tokens[token] == st {
 		delete(s.tokens, token)
 	}
 }
 
 func (s *session) cancelled(m *rpc.Message) {
-	var params struct {
-		RequestID rpc.ID `json:"requestId"`
-	}
-	if json.Unmarshal(m.Params, &params) != nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := params.RequestID.Key()
+	key := m.Cancels().Key()
 	if st := s.streams[key]; st != nil {
 		s.forget(key, st)
 		// Without an answer a client would come back for it.
@@ -315,31 +308,23 @@ func (s *session) finish() {
 	clear(s.named)
 }
 
-func gone(id rpc.ID) []byte {
+func gone(id rpc.ID) *rpc.Message {
 	return rpc.Failed(id, &jsonrpc.Error{Code: 503, Message: "Service unavailable: the session has ended.\nSuggestion: Begin a new session."})
 }
 
-// Write takes one message of the server, with the end of its line. It never waits for a client.
-func (s *session) Write(p []byte) (int, error) {
-	line := bytes.TrimSuffix(p, []byte("\n"))
-	m, refused := rpc.ParseServer(line)
-	if refused != nil { // cannot be: the proxy writes messages only
-		return len(p), nil
-	}
+// Write takes one message of the server. It never waits for a client.
+func (s *session) Write(m *rpc.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Method == "" {
+	switch {
+	case m.Method == "":
 		s.answer(m)
-		return len(p), nil
-	}
-	if s.shared {
+	case s.shared:
 		s.passed(m)
-		return len(p), nil
+	case !s.streamOf(m).put(m, false) && !s.alone.put(m, false):
+		s.logger.Warn("a message of the server was dropped: its client does not read", slog.Int("bytes", len(m.Line)))
 	}
-	if !s.streamOf(m).put(line, false) && !s.alone.put(line, false) {
-		s.logger.Warn("a message of the server was dropped: its client does not read", slog.Int("bytes", len(line)))
-	}
-	return len(p), nil
+	return nil
 }
 
 // answer gives an answer to its request. The caller holds the lock.
@@ -354,17 +339,16 @@ func (s *session) answer(m *rpc.Message) {
 		return
 	}
 	s.forget(key, st)
-	line := m.Line
-	if s.shared {
-		line = rpc.Edited(line, st.id, "id")
-	}
 	if m.Error == nil {
 		s.begins(m)
 	}
 	if st.list != nil && m.Error == nil {
-		s.tools.learn(st.list.Params, line)
+		s.tools.learn(st.list, m)
 	}
-	st.put(line, true)
+	if s.shared {
+		m = m.With(st.id, "id")
+	}
+	st.put(m, true)
 }
 
 // begins notes the version on which initialize has agreed. The caller holds the lock.
@@ -372,11 +356,7 @@ func (s *session) begins(m *rpc.Message) {
 	if s.initialized.Swap(true) || s.shared {
 		return
 	}
-	var result struct {
-		Version string `json:"protocolVersion"`
-	}
-	_ = json.Unmarshal(m.Result, &result) // the client judges it
-	s.version = result.Version
+	s.version = m.Text("result", "protocolVersion") // the client judges it
 }
 
 // streamOf returns where a request or a notification of the server goes. Over stdio a
@@ -398,23 +378,5 @@ func (s *session) streamOf(m *rpc.Message) *stream {
 	}
 }
 
-// tokenOf returns the token under which a request wants to hear of its progress, nil if there is none.
-func tokenOf(m *rpc.Message) json.RawMessage {
-	var params struct {
-		Meta struct {
-			Token json.RawMessage `json:"progressToken"`
-		} `json:"_meta"`
-	}
-	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil || rpc.ID(params.Meta.Token).Key() == "" {
-		return nil
-	}
-	return params.Meta.Token
-}
-
-func progressOf(m *rpc.Message) rpc.ID {
-	var params struct {
-		Token rpc.ID `json:"progressToken"`
-	}
-	_ = json.Unmarshal(m.Params, &params) // without one it is nil
-	return params.Token
-}
+// progressOf returns the token of a notification of progress, nil if it has none.
+func progressOf(m *rpc.Message) rpc.ID { return rpc.ID(m.Value("params", "progressToken")) }

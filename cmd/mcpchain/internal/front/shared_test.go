@@ -149,7 +149,7 @@ func TestAServerWithoutAListOfTools(t *testing.T) {
 		case f.usual(m):
 		case m.Method == "tools/list":
 			lists.Add(1)
-			f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: -32601, Message: "no"})))
+			f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: -32601, Message: "no"}).Line))
 		default:
 			f.answer(m, `{"content":[]}`)
 		}
@@ -294,7 +294,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 func TestAPanicEndsOneCall(t *testing.T) {
 	w := newWorld(t, func(f *fake, m *rpc.Message) {
 		if !f.usual(m) {
-			f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: -32000, Message: "explode secret-value"})))
+			f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: -32000, Message: "explode secret-value"}).Line))
 		}
 	}, func(o *Options) {
 		o.Proxy.Hide = func(text string) string {
@@ -324,7 +324,7 @@ func TestARefusedTokenTakesNoPlace(t *testing.T) {
 				case strings.HasSuffix(authorization(), "good"):
 					f.answer(m, `{"content":[]}`)
 				default:
-					f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: http.StatusUnauthorized, Message: "Unauthenticated: the token is not valid."})))
+					f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: http.StatusUnauthorized, Message: "Unauthenticated: the token is not valid."}).Line))
 				}
 			}}, nil
 		}

@@ -3,7 +3,6 @@ package front
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -20,10 +19,11 @@ import (
 // belongs to none. In a session its events have numbers, and a client that has lost its connection reads on
 // with another one. In 2026-07-28 there is no such thing any more.
 type stream struct {
-	id    rpc.ID          // of the request, as the client sent it; nil for what belongs to none
-	token json.RawMessage // for its progress, as the client sent it; nil if it wants none
-	logs  bool            // it wants records of the server's log
-	list  *rpc.Message    // the request, if it is one for the tools
+	id    rpc.ID       // of the request, as the client sent it; nil for what belongs to none
+	token rpc.ID       // for its progress, as the client sent it; nil if it wants none
+	own   rpc.ID       // the same, as the server knows it
+	logs  bool         // it wants records of the server's log
+	list  *rpc.Message // the request, if it is one for the tools
 
 	name   string  // in the IDs of its events; "" if it cannot be resumed
 	memory *memory // nil then
@@ -41,7 +41,7 @@ type stream struct {
 
 type event struct {
 	number int
-	line   []byte
+	m      *rpc.Message
 }
 
 func newStream(id rpc.ID) *stream {
@@ -56,7 +56,7 @@ const (
 )
 
 // put adds a message, and reports whether it may be sent. last says that it is the answer.
-func (s *stream) put(line []byte, last bool) bool {
+func (s *stream) put(m *rpc.Message, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lost := s.reader == 0 && !s.first && s.id != nil // and nobody can come back for it
@@ -64,16 +64,16 @@ func (s *stream) put(line []byte, last bool) bool {
 	if s.reader == 0 {
 		most = maxBacklog
 	}
-	if s.ended || lost || !last && s.bytes+len(line) > most {
+	if s.ended || lost || !last && s.bytes+len(m.Line) > most {
 		return false
 	}
-	e := event{s.count, line}
+	e := event{s.count, m}
 	s.count, s.ended = s.count+1, last
 	if s.memory != nil {
 		s.memory.keep(s.name, e)
 	}
 	if s.reader != 0 || s.id == nil {
-		s.events, s.bytes = append(s.events, e), s.bytes+len(line)
+		s.events, s.bytes = append(s.events, e), s.bytes+len(m.Line)
 	}
 	s.wake()
 	return true
@@ -110,7 +110,7 @@ func (s *stream) take(after int) (reader int) {
 	}
 	slices.SortFunc(s.events, func(a, b event) int { return a.number - b.number })
 	for _, e := range s.events {
-		s.bytes += len(e.line)
+		s.bytes += len(e.m.Line)
 	}
 	close(s.ready) // who reads it before
 	s.ready = make(chan struct{}, 1)
@@ -200,7 +200,13 @@ func (s *stream) written(e event) []byte {
 		s.first = true
 		s.mu.Unlock()
 	}
-	return append(append(append(b, "data: "...), e.line...), "\n\n"...)
+	b = append(b, "data: "...)
+	for _, c := range e.m.Line {
+		if c != '\r' && c != '\n' { // they stand between tokens, and would end the line of the event
+			b = append(b, c)
+		}
+	}
+	return append(b, "\n\n"...)
 }
 
 func (s *stream) eventID(number int) string { return s.name + "_" + strconv.Itoa(number) }
@@ -277,10 +283,10 @@ func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
 		if !out.begun && last && len(events) == 1 {
 			status := http.StatusOK
 			if req.Header.Get(versionHeader) >= modern {
-				status = statusOf(events[0].line)
+				status = statusOf(events[0].m)
 			}
-			out.wait(len(events[0].line))
-			writeJSON(w, status, events[0].line)
+			out.wait(len(events[0].m.Line))
+			writeMessage(w, status, events[0].m)
 			return
 		}
 		pause = tick.C
@@ -345,17 +351,11 @@ func Patient(next http.Handler) http.Handler {
 	})
 }
 
-// readLine reads a body as the one line that a server over stdio reads.
-func readLine(req *http.Request, most int) ([]byte, error) {
+// readBody reads a body of at most so many bytes.
+func readBody(req *http.Request, most int) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, req.Body, int64(most)))
 	if err != nil {
 		return nil, err
 	}
-	if body = bytes.TrimSpace(body); bytes.ContainsAny(body, "\r\n") {
-		var line bytes.Buffer
-		if json.Compact(&line, body) == nil { // what is no JSON is refused as that
-			return line.Bytes(), nil
-		}
-	}
-	return body, nil
+	return bytes.TrimSpace(body), nil
 }

@@ -1,12 +1,13 @@
 package front
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
@@ -21,14 +22,11 @@ type tools struct {
 }
 
 // learn notes what the server has listed.
-func (t *tools) learn(params json.RawMessage, answer []byte) {
-	t.headers.Learn(params, answer)
-	var asked struct {
-		Cursor string `json:"cursor"`
-	}
-	_ = json.Unmarshal(params, &asked) // without one it is the first page
-	if asked.Cursor == "" {
-		t.listed = !bytes.Contains(answer, []byte(`"nextCursor"`))
+func (t *tools) learn(asked, answer *rpc.Message) {
+	cursor := asked.Text("params", "cursor")
+	t.headers.Learn(cursor, answer.Result)
+	if cursor == "" {
+		t.listed = answer.Value("result", "nextCursor") == nil
 	}
 }
 
@@ -53,17 +51,15 @@ func (s *session) compared(header http.Header, m *rpc.Message) (listed bool, why
 	if listed && len(bound) == 0 {
 		return true, ""
 	}
-	var params struct {
-		Arguments map[string]json.RawMessage `json:"arguments"`
-	}
-	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil {
+	var args map[string]json.RawMessage
+	if raw := m.Value("params", "arguments"); raw != nil && jsons.Unmarshal(raw, &args) != nil {
 		return listed, ""
 	}
-	if len(params.Arguments) == 0 && !repeats(header) {
+	if len(args) == 0 && !repeats(header) {
 		return true, "" // there is nothing to compare
 	}
 	for _, b := range bound {
-		if why = b.Mismatch(header, params.Arguments); why != "" {
+		if why = b.Mismatch(header, args); why != "" {
 			return listed, why
 		}
 	}
@@ -128,16 +124,11 @@ func (s *session) list(asking chan struct{}) {
 			params["cursor"] = cursor
 		}
 		raw, _ := json.Marshal(params) //nolint:errchkjson // texts
-		var page struct {
-			Result *struct {
-				Next string `json:"nextCursor"`
-			} `json:"result"`
-		}
-		line := s.ask(ctx, "tools/list", raw)
-		if line == nil || json.Unmarshal(line, &page) != nil || page.Result == nil {
+		page := s.ask(ctx, "tools/list", raw)
+		if page == nil {
 			return
 		}
-		if cursor = page.Result.Next; cursor == "" {
+		if cursor = page.Text("result", "nextCursor"); cursor == "" {
 			return
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
 const before, after = "=?base64?", "?="
@@ -61,33 +63,25 @@ type property struct {
 	Properties map[string]property `json:"properties"`
 }
 
-// Learn notes what an answer to tools/list says, of which params are the parameters, nil if there were none. The
-// first page says all anew.
-func (t *Tools) Learn(params json.RawMessage, answer []byte) {
-	var asked struct {
-		Cursor string `json:"cursor"`
-	}
-	if params != nil && json.Unmarshal(params, &asked) != nil {
-		return
-	}
-	if t.bound == nil || asked.Cursor == "" {
+// Learn notes what the result of tools/list says that was asked for behind a cursor, "" for the first page. That
+// says all anew.
+func (t *Tools) Learn(cursor string, result json.RawMessage) {
+	if t.bound == nil || cursor == "" {
 		t.bound, t.left = map[string][]Binding{}, maxBindings
 	}
-	if !bytes.Contains(answer, []byte(`"x-mcp-header"`)) {
+	if !bytes.Contains(result, []byte(`-mcp-header"`)) { // which saves the time, and decides nothing
 		return
 	}
 	var list struct {
-		Result struct {
-			Tools []struct {
-				Name   string   `json:"name"`
-				Schema property `json:"inputSchema"`
-			} `json:"tools"`
-		} `json:"result"`
+		Tools []struct {
+			Name   string   `json:"name"`
+			Schema property `json:"inputSchema"`
+		} `json:"tools"`
 	}
-	if json.Unmarshal(answer, &list) != nil {
+	if jsons.Unmarshal(result, &list) != nil {
 		return
 	}
-	for _, tool := range list.Result.Tools {
+	for _, tool := range list.Tools {
 		t.left += len(t.bound[tool.Name])
 		delete(t.bound, tool.Name)
 		if bound := tool.Schema.bindings(nil, nil); len(bound) > 0 && t.left >= len(bound) {
@@ -101,7 +95,7 @@ func (p *property) bindings(path []string, all []Binding) []Binding {
 	for name, inner := range p.Properties {
 		here := slices.Concat(path, []string{name})
 		var header string
-		if json.Unmarshal(inner.Header, &header) == nil && header != "" && strings.Trim(header, allowedInNames) == "" {
+		if jsons.Unmarshal(inner.Header, &header) == nil && header != "" && strings.Trim(header, allowedInNames) == "" {
 			all = append(all, Binding{here, header})
 		}
 		all = inner.bindings(here, all)
@@ -170,13 +164,13 @@ func (b *Binding) read(args map[string]json.RawMessage) any {
 	raw := args[b.path[0]]
 	for _, name := range b.path[1:] {
 		var inner map[string]json.RawMessage
-		if raw == nil || json.Unmarshal(raw, &inner) != nil {
+		if raw == nil || jsons.Unmarshal(raw, &inner) != nil {
 			return nil
 		}
 		raw = inner[name]
 	}
 	var value any
-	if raw == nil || json.Unmarshal(raw, &value) != nil {
+	if raw == nil || jsons.Unmarshal(raw, &value) != nil {
 		return nil
 	}
 	return value

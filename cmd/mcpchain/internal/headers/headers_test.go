@@ -23,13 +23,13 @@ func TestTextsInHeaders(t *testing.T) {
 	}
 }
 
-const listed = `{"result":{"tools":[{"name":"t","inputSchema":{"properties":{
-	"s":{"x-mcp-header":"S"},"in":{"properties":{"n":{"x-mcp-header":"N"},"bad":{"x-mcp-header":"a b"}}}}}}]}}`
+const listed = `{"tools":[{"name":"t","inputSchema":{"properties":{
+	"s":{"x-mcp-header":"S"},"in":{"properties":{"n":{"x-mcp-header":"N"},"bad":{"x-mcp-header":"a b"}}}}}}]}`
 
 func TestMismatch(t *testing.T) {
 	var tools Tools
 	require.Empty(t, tools.Of("t"))
-	tools.Learn(nil, []byte(listed))
+	tools.Learn("", []byte(listed))
 	require.Len(t, tools.Of("t"), 2)
 	for _, c := range []struct {
 		s, n string // headers; "-" for none
@@ -76,15 +76,14 @@ func TestWhatIsLearntIsBounded(t *testing.T) {
 		properties = append(properties, fmt.Sprintf(`"p%d":{"x-mcp-header":"P%[1]d"}`, n))
 	}
 	page := func(name string) []byte {
-		return []byte(`{"result":{"tools":[{"name":"` + name + `","inputSchema":{"properties":{` + strings.Join(properties, ",") + `}}}]}}`)
+		return []byte(`{"tools":[{"name":"` + name + `","inputSchema":{"properties":{` + strings.Join(properties, ",") + `}}}]}`)
 	}
-	tools.Learn(nil, page("a"))
+	tools.Learn("", page("a"))
 	require.Len(t, tools.Of("a"), maxBindings)
-	more := json.RawMessage(`{"cursor":"2"}`)
-	tools.Learn(more, page("b"))
+	tools.Learn("2", page("b"))
 	require.Empty(t, tools.Of("b"))
-	tools.Learn(more, page("a"))
+	tools.Learn("2", page("a"))
 	require.Len(t, tools.Of("a"), maxBindings, "the same tool again takes no more")
-	tools.Learn(nil, []byte(`{"result":{"tools":[]}}`))
+	tools.Learn("", []byte(`{"tools":[]}`))
 	require.Empty(t, tools.Of("a"), "the first page says all anew")
 }

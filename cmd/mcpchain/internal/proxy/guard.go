@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -25,5 +23,5 @@ func (p *Proxy) broken(c *request) {
 	p.mu.Lock()
 	delete(p.calls, c.ID.Key())
 	p.mu.Unlock()
-	p.write(rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}))
+	p.write(rpc.Failed(c.ID, internal()))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/words"
 
@@ -53,24 +54,24 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	if method == call.MethodListTools && r.wire == nil {
 		if p.lists.keep(method, req, r.result); p.Tools.filters() {
 			if shown, changed := p.Tools.filter(r.result); changed {
-				r.result, r.line = shown, rpc.Answered(c.ID, shown)
+				r.result, r.m = shown, rpc.Answered(c.ID, shown)
 			}
 		}
 	}
 	if r.wire != nil {
 		if clipped := clippedError(r.wire); clipped != r.wire {
-			r.wire, r.line = clipped, nil
+			r.wire, r.m = clipped, nil
 		}
 		c.note(r, nil)
 		return nil, p.suggest(ctx, method, req, r.wire)
 	}
-	shown := p.result(method, r.result)
+	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
 		if clipped := clippedResult(tool); clipped != tool {
 			if r.result, err = merged(r.result, tool, clipped); err != nil {
 				return nil, err
 			}
-			r.line, shown, tool = rpc.Answered(c.ID, r.result), clipped, clipped
+			r.m, shown, tool = rpc.Answered(c.ID, r.result), clipped, clipped
 		}
 		c.note(r, shown)
 		if err := p.misnamed(ctx, req, tool); err != nil {
@@ -128,7 +129,7 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			return reply{}, err
 		}
 		began := time.Now()
-		r, err := up.ask(ctx, c.ID, c.Line, c.placed)
+		r, err := up.ask(ctx, c.Message, c.placed)
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
@@ -140,6 +141,8 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			case <-ctx.Done():
 				return reply{}, context.Cause(ctx)
 			}
+		case errors.Is(err, errUsed):
+			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
 			if !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
 				up.send(rpc.Cancelled(c.ID, "it took too long"))
@@ -178,23 +181,20 @@ func (p *Proxy) again(ctx context.Context, err error, tries int) bool {
 
 // result returns what the middlewares get of a success. As long as none of them looks into it, it need
 // not be read, which takes time and may fail: a server may have content that the SDK does not know.
-func (p *Proxy) result(method string, raw json.RawMessage) mcp.Result {
-	if len(raw) == 0 || string(raw) == "null" {
+func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
+	if answer == nil || len(answer.Result) == 0 || string(answer.Result) == "null" {
 		return nil
 	}
 	stands, known := standIns[method]
 	if !known {
 		return &otherResult{}
 	}
-	if p.Decode || bytes.Contains(raw, []byte(`"isError"`)) || bytes.Contains(raw, []byte(`"inputRequests"`)) {
+	if p.Decode || answer.IsError() || answer.Value("result", "inputRequests") != nil {
 		res := stands()
-		if json.Unmarshal(raw, res) == nil {
+		if jsons.Unmarshal(answer.Result, res) == nil {
 			return res
 		}
-		var failed struct {
-			IsError bool `json:"isError"`
-		}
-		if method == call.MethodCallTool && json.Unmarshal(raw, &failed) == nil && failed.IsError {
+		if method == call.MethodCallTool && answer.IsError() {
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "the tool failed with content of an unknown kind"}}}
 		}
 	}
@@ -336,7 +336,7 @@ func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp
 		raw, _ = p.Tools.filter(raw)
 	}
 	res := stands()
-	if err := json.Unmarshal(raw, res); err != nil {
+	if err := jsons.Unmarshal(raw, res); err != nil {
 		return nil, err
 	}
 	if list, ok := res.(*mcp.ListToolsResult); ok {
@@ -361,8 +361,7 @@ func (p *Proxy) fresh(ctx context.Context, method string, req mcp.Request) (json
 			return nil, err
 		}
 	}
-	id := p.ownID()
-	r, err := up.ask(ctx, id, rpc.Request(id, method, params), func() {})
+	r, err := up.own(ctx, method, params)
 	switch {
 	case err != nil:
 		return nil, err

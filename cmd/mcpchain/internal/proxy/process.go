@@ -12,15 +12,15 @@ import (
 // A Server is one run of a server: a process, or a session over HTTP. One goroutine calls Write and
 // EndInput, one calls Next; the others may be called concurrently.
 type Server interface {
-	// Write sends a line. What becomes of it is an error of Next, or the end.
-	Write(line []byte) error
+	// Write sends a message. What becomes of it is an error of Next, or the end.
+	Write(m *rpc.Message) error
 
-	// EndInput says that no more lines come.
+	// EndInput says that no more messages come.
 	EndInput()
 
-	// Next returns the next line. The error is a *[rpc.TooLongError], a *[rpc.FailedError], or the
-	// end of the run, which Ended tells soon.
-	Next() ([]byte, error)
+	// Next returns the next message. The error is a *[rpc.TooLongError], a *[rpc.RefusedError], a
+	// *[rpc.FailedError], or the end of the run, which Ended tells soon.
+	Next() (*rpc.Message, error)
 
 	Ended() <-chan struct{}
 	How() string // it has ended
@@ -55,14 +55,20 @@ type process struct {
 	lines *rpc.Reader
 }
 
-func (p *process) Write(line []byte) error {
-	_, err := p.In.Write(append(slices.Clip(line), '\n'))
+func (p *process) Write(m *rpc.Message) error {
+	_, err := p.In.Write(append(slices.Clip(m.Line), '\n'))
 	return err
 }
 
 func (p *process) EndInput() { _ = p.In.Close() }
 
-func (p *process) Next() ([]byte, error) { return p.lines.Next() }
+func (p *process) Next() (*rpc.Message, error) {
+	line, err := p.lines.Next()
+	if err != nil {
+		return nil, err
+	}
+	return rpc.Read(line)
+}
 
 func (p *process) Close() {
 	_ = p.Out.Close()

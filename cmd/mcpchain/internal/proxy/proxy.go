@@ -5,7 +5,6 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -31,7 +29,7 @@ type Options struct {
 	Start func() (Server, error)
 
 	In  io.Reader // what the client sends; nil if its messages are given to Receive
-	Out io.Writer // what the client reads, each line in one Write
+	Out Writer    // takes what the client reads
 
 	Session string // the ID of the client's session, "" over stdio
 	Strange bool   // the client is not who runs the server: nothing of the server's standard error is for it
@@ -51,6 +49,11 @@ type Options struct {
 	Restart Restart
 }
 
+// A Writer takes messages for a client. Its error says that nobody reads them any more.
+type Writer interface {
+	Write(m *rpc.Message) error
+}
+
 // Restart says how long to wait before a server that has ended is started again.
 type Restart struct {
 	First, Most time.Duration // the pause doubles from the one to the other
@@ -62,11 +65,8 @@ type Proxy struct {
 	Options
 
 	handler mcp.MethodHandler
-	out     *rpc.Writer
 	stderr  *stderr
 	serial  chan struct{}
-	ids     atomic.Int64
-	prefix  string
 	asked   atomic.Int64    // when the client last sent a request
 	life    context.Context //nolint:containedctx // that of the program, not of a call
 	finish  context.CancelFunc
@@ -82,18 +82,23 @@ type Proxy struct {
 	back    time.Time     // when a server that has ended is started again
 	why     error         // why it could not be, nil if it was not tried
 	calls   map[string]*request
-	last    *request             // the last one whose answer came
-	waits   map[string]*upstream // the requests of the server that the client has not answered
+	last    *request         // the last one whose answer came
+	waits   map[string]waits // the requests of the server that the client has not answered
 	session session
 	lists   lists
+}
+
+// waits is a request of the server.
+type waits struct {
+	id rpc.ID
+	up *upstream // nil when that has ended, and the answer is for nobody
 }
 
 // New returns a Proxy.
 func New(opts Options) *Proxy {
 	p := &Proxy{
-		Options: opts, out: rpc.NewWriter(opts.Out), stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
-		prefix:  "mcpchain-" + uuid.NewString()[:8] + "-",
-		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), calls: map[string]*request{}, waits: map[string]*upstream{},
+		Options: opts, stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
+		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), calls: map[string]*request{}, waits: map[string]waits{},
 	}
 	p.life, p.finish = context.WithCancel(context.Background())
 	p.session.proxy = p
@@ -253,10 +258,10 @@ func (p *Proxy) serverEnded(u *upstream) {
 		p.up, p.back = nil, time.Time{}
 	}
 	var gone []rpc.ID
-	for id, of := range p.waits {
-		if of == u {
-			p.waits[id] = nil // its answer is for nobody
-			gone = append(gone, idOf(id))
+	for key, of := range p.waits {
+		if of.up == u {
+			p.waits[key] = waits{}
+			gone = append(gone, of.id)
 		}
 	}
 	p.mu.Unlock()
@@ -265,19 +270,11 @@ func (p *Proxy) serverEnded(u *upstream) {
 	}
 }
 
-// idOf returns the ID of a key.
-func idOf(key string) rpc.ID {
-	if key[0] == 's' {
-		return rpc.TextID(key[1:])
-	}
-	return rpc.ID(key[1:])
-}
-
 func (p *Proxy) serverWaits(u *upstream) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, of := range p.waits {
-		if of == u {
+		if of.up == u {
 			return true
 		}
 	}
@@ -322,11 +319,9 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 	}
 }
 
-func (p *Proxy) ownID() rpc.ID { return rpc.TextID(p.prefix + strconv.FormatInt(p.ids.Add(1), 10)) }
-
-// write gives a line to the client. When nobody reads any more, the program ends.
-func (p *Proxy) write(line []byte) {
-	if p.out.Write(line) != nil {
+// write gives a message to the client. When nobody reads any more, the program ends.
+func (p *Proxy) write(m *rpc.Message) {
+	if p.Out.Write(m) != nil {
 		p.unread.Do(func() { close(p.gone) })
 	}
 }
@@ -337,13 +332,12 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 	case m.IsRequest():
 		p.mu.Lock()
 		if len(p.waits) < maxWaits {
-			p.waits[m.ID.Key()] = u
+			p.waits[m.ID.Key()] = waits{m.ID, u}
 		}
 		p.mu.Unlock()
 	case m.Method == "notifications/cancelled": // then the client owes no answer
-		id := cancelledID(m)
 		p.mu.Lock()
-		delete(p.waits, id.Key())
+		delete(p.waits, m.Cancels().Key())
 		p.mu.Unlock()
 	}
 	p.lists.changed(m.Method)
@@ -357,7 +351,7 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 		case <-time.After(order):
 		}
 	}
-	p.write(m.Line)
+	p.write(m)
 }
 
 // answers notes the call whose answer came: what follows it must not pass it. A failure may have
@@ -375,17 +369,6 @@ func (p *Proxy) answers(m *rpc.Message) {
 
 // maxWaits bounds the requests of a server that its client never answers.
 const maxWaits = 10_000
-
-// cancelledID returns the ID of the request that a notification cancels, nil if it cannot be read.
-func cancelledID(m *rpc.Message) rpc.ID {
-	var params struct {
-		RequestID rpc.ID `json:"requestId"`
-	}
-	if json.Unmarshal(m.Params, &params) != nil {
-		return nil
-	}
-	return params.RequestID
-}
 
 // order is how long a line waits for one that came before it.
 const order = 20 * time.Millisecond
@@ -442,8 +425,8 @@ func (p *Proxy) response(m *rpc.Message) {
 	delete(p.waits, m.ID.Key())
 	up := p.up
 	p.mu.Unlock()
-	if up != nil && (!known || of == up) {
-		up.send(m.Line)
+	if up != nil && (!known || of.up == up) {
+		up.send(m)
 	}
 }
 
@@ -455,27 +438,26 @@ func (p *Proxy) notification(m *rpc.Message) {
 	case "notifications/initialized":
 		p.session.initialized(m)
 		if up == nil { // the server died before, and who restores its session may have missed this
-			go p.late(m.Line)
+			go p.late(m)
 			return
 		}
 	case "notifications/cancelled":
-		id := cancelledID(m)
 		p.mu.Lock()
-		c := p.calls[id.Key()]
+		c := p.calls[m.Cancels().Key()]
 		p.mu.Unlock()
 		if c != nil {
 			defer c.cancel(errCancelled) // after the line is sent
 		}
 	}
 	if up != nil {
-		up.send(m.Line)
+		up.send(m)
 	}
 }
 
 // late sends a notification when there is a server again.
-func (p *Proxy) late(line []byte) {
+func (p *Proxy) late(m *rpc.Message) {
 	if up, err := p.current(p.life); err == nil {
-		up.send(line)
+		up.send(m)
 	}
 }
 
@@ -556,31 +538,49 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 		return
 	}
 	r, shown := c.noted()
-	line, failed := p.answer(c.ID, r, shown, res, err)
+	answer, failed := p.answer(c.ID, r, shown, res, err)
 	if failed {
-		line = []byte(p.Hide(string(line)))
+		answer = p.hidden(answer)
 	} else {
 		p.session.succeeded(c.Message, r.result)
 	}
-	p.write(line)
+	p.write(answer)
 }
 
-// answer returns the line of an answer, and whether it is that of a failure. res and err come from
+// hidden returns a failure without the values of secrets.
+func (p *Proxy) hidden(m *rpc.Message) *rpc.Message {
+	line := p.Hide(string(m.Line))
+	if line == string(m.Line) {
+		return m
+	}
+	clean, refused := rpc.ParseServer([]byte(line))
+	if refused != nil || clean.ID.Key() != m.ID.Key() { // a secret stood where a text of JSON ends, or in the ID
+		return rpc.Failed(m.ID, internal())
+	}
+	return clean
+}
+
+// internal is the error of a call that this program could not answer.
+func internal() *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}
+}
+
+// answer returns the answer, and whether it is that of a failure. res and err come from
 // the middlewares, r from the server, and shown is what the middlewares got of that.
-func (p *Proxy) answer(id rpc.ID, r reply, shown, res mcp.Result, err error) (line []byte, failed bool) {
+func (p *Proxy) answer(id rpc.ID, r reply, shown, res mcp.Result, err error) (answer *rpc.Message, failed bool) {
 	if err != nil {
 		var wire *jsonrpc.Error
 		if !errors.As(err, &wire) { // cannot be: the middlewares make one of any error
-			wire = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}
+			wire = internal()
 		}
-		if wire == r.wire && r.line != nil {
-			return r.line, true
+		if wire == r.wire && r.m != nil {
+			return r.m, true
 		}
 		return rpc.Failed(id, wire), true
 	}
 	failed = isError(res)
-	if res == shown && r.line != nil {
-		return r.line, failed
+	if res == shown && r.m != nil {
+		return r.m, failed
 	}
 	if failed != isError(shown) { // nothing of a success stands in a failure
 		shown = nil
@@ -588,7 +588,7 @@ func (p *Proxy) answer(id rpc.ID, r reply, shown, res mcp.Result, err error) (li
 	raw, err := merged(r.result, shown, res)
 	if err != nil {
 		p.Logger.Error("an answer cannot be written", slog.String("error", err.Error()))
-		return rpc.Failed(id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}), true
+		return rpc.Failed(id, internal()), true
 	}
 	return rpc.Answered(id, raw), failed
 }

@@ -32,6 +32,8 @@ import (
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 const canary = "zq-canary/7f+3a=<&>"
@@ -77,7 +79,7 @@ func connect(t *testing.T, change ...func(*Options, *mcpchain.Options)) *client 
 	logger := slog.New(mask.LogHandler(slog.NewTextHandler(c.log, nil), hide))
 	opts := Options{
 		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1", "TEST_API_KEY="+canary),
-		In: toProxy, Out: fromProxy, Logger: logger, Stderr: Lines(c.log), Hide: hide,
+		In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger, Stderr: Lines(c.log), Hide: hide,
 		MaxRequest: 1 << 20, MaxAnswer: 1 << 20, Restart: Restart{First: 10 * time.Millisecond, Most: 100 * time.Millisecond, Steady: time.Minute},
 	}
 	chain := &mcpchain.Options{
@@ -648,7 +650,7 @@ func TestNobodyReads(t *testing.T) {
 	out, fromProxy := io.Pipe()
 	logger := slog.New(slog.DiscardHandler)
 	p := New(Options{
-		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: fromProxy, Logger: logger,
+		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
 		Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
 		Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
 	})
@@ -702,7 +704,7 @@ func TestTheClientDoesNotRead(t *testing.T) {
 	_, fromProxy := io.Pipe()
 	logger := slog.New(slog.DiscardHandler)
 	p := New(Options{
-		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: fromProxy, Logger: logger,
+		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
 		Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
 		Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
 	})

@@ -32,8 +32,7 @@ func newRun(answer func(m *rpc.Message) (string, error)) *fakeRun {
 	return &fakeRun{answer: answer, out: make(chan any, 100), ended: make(chan struct{})}
 }
 
-func (r *fakeRun) Write(line []byte) error {
-	m, _ := rpc.ParseServer(line)
+func (r *fakeRun) Write(m *rpc.Message) error {
 	if text, err := r.answer(m); err != nil {
 		r.out <- err
 	} else if text != "" {
@@ -42,7 +41,7 @@ func (r *fakeRun) Write(line []byte) error {
 	return nil
 }
 
-func (r *fakeRun) Next() ([]byte, error) {
+func (r *fakeRun) Next() (*rpc.Message, error) {
 	var next any
 	select {
 	case next = <-r.out:
@@ -56,7 +55,7 @@ func (r *fakeRun) Next() ([]byte, error) {
 	if err, ok := next.(error); ok {
 		return nil, err
 	}
-	return []byte(next.(string)), nil
+	return rpc.Read([]byte(next.(string)))
 }
 
 func (r *fakeRun) EndInput()              {}
@@ -98,7 +97,7 @@ func ok(m *rpc.Message, result string) string {
 	if m.ID == nil {
 		return ""
 	}
-	return string(rpc.Answered(m.ID, json.RawMessage(result)))
+	return string(rpc.Answered(m.ID, json.RawMessage(result)).Line)
 }
 
 // A session that is gone is begun anew, and what it did nothing of is sent again. As long as that
@@ -132,7 +131,7 @@ func TestARunIsGone(t *testing.T) {
 		c.send(callLine("1", "never", `{}`))
 		c.send(callLine("2", "again", `{}`))
 		require.Contains(t, textOf(t, c.answer("1")), "Connection failed: the wire broke.\nRetry: no, unless you see that it did not take effect.")
-		require.Equal(t, `{"id":2,"jsonrpc":"2.0","result":{"content":[]}}`, c.answer("2"))
+		require.Equal(t, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`, c.answer("2"))
 		require.Equal(t, []string{"initialize", "notifications/initialized", "tools/call"}, order)
 	})
 	synctest.Test(t, func(t *testing.T) {

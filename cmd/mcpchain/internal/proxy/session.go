@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/jsons"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -22,23 +24,23 @@ type session struct {
 	proxy *Proxy
 
 	mu         sync.Mutex
-	initialize []byte // the lines of the client
-	ready      []byte
-	level      []byte
+	initialize *rpc.Message // of the client; nil if it has not sent one
+	ready      *rpc.Message
+	level      *rpc.Message
 	subscribed []subscription // in their order
 
 	sdk *mcp.ServerSession // what the middlewares know the client by
 }
 
 type subscription struct {
-	uri  string
-	line []byte
+	uri string
+	m   *rpc.Message
 }
 
 func (s *session) initialized(m *rpc.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ready = m.Line
+	s.ready = m
 }
 
 // succeeded notes what a request that has succeeded has set.
@@ -49,19 +51,14 @@ func (s *session) succeeded(m *rpc.Message, result json.RawMessage) {
 	case "logging/setLevel":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.level = m.Line
+		s.level = m
 	case "resources/subscribe", "resources/unsubscribe":
-		var params struct {
-			URI string `json:"uri"`
-		}
-		if json.Unmarshal(m.Params, &params) != nil {
-			return
-		}
+		uri := m.Text("params", "uri")
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.subscribed = slices.DeleteFunc(s.subscribed, func(one subscription) bool { return one.uri == params.URI })
+		s.subscribed = slices.DeleteFunc(s.subscribed, func(one subscription) bool { return one.uri == uri })
 		if m.Method == "resources/subscribe" && len(s.subscribed) < maxSubscribed {
-			s.subscribed = append(s.subscribed, subscription{params.URI, m.Line})
+			s.subscribed = append(s.subscribed, subscription{uri, m})
 		}
 	}
 }
@@ -75,8 +72,8 @@ func (s *session) begin(m *rpc.Message, result json.RawMessage) {
 	var agreed struct {
 		Version string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(m.Params, params) // the server has understood it
-	_ = json.Unmarshal(result, &agreed)
+	_ = jsons.Unmarshal(m.Params, params) // the server has understood it
+	_ = jsons.Unmarshal(result, &agreed)
 	params.ProtocolVersion = agreed.Version
 	sdk := newSession(params, s.proxy.Session)
 	s.mu.Lock()
@@ -84,7 +81,7 @@ func (s *session) begin(m *rpc.Message, result json.RawMessage) {
 	if s.sdk != nil {
 		_ = s.sdk.Close()
 	}
-	s.initialize, s.sdk = m.Line, sdk
+	s.initialize, s.sdk = m, sdk
 }
 
 // close ends what the session of the SDK runs.
@@ -173,7 +170,7 @@ func read[T any, P interface {
 	mcp.Params
 }](sdk *mcp.ServerSession, raw json.RawMessage, extra *mcp.RequestExtra) mcp.Request {
 	params := P(new(T))
-	if raw != nil && json.Unmarshal(raw, params) != nil {
+	if raw != nil && jsons.Unmarshal(raw, params) != nil {
 		if _, other := any(params).(*otherParams); !other {
 			return nil
 		}
@@ -189,12 +186,12 @@ const restoring = 60 * time.Second
 func (s *session) restore(up *upstream) error {
 	s.mu.Lock()
 	initialize, ready := s.initialize, s.ready
-	var rest [][]byte
+	var rest []*rpc.Message
 	if s.level != nil {
 		rest = append(rest, s.level)
 	}
 	for _, one := range s.subscribed {
-		rest = append(rest, one.line)
+		rest = append(rest, one.m)
 	}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(s.proxy.life, restoring, errors.New("it took too long"))
@@ -208,8 +205,8 @@ func (s *session) restore(up *upstream) error {
 			up.send(ready)
 		}
 	}
-	for _, line := range rest {
-		wire, err := s.repeat(ctx, up, line)
+	for _, m := range rest {
+		wire, err := s.repeat(ctx, up, m)
 		if err != nil {
 			return fmt.Errorf("what followed initialize: %w", err)
 		}
@@ -222,9 +219,8 @@ func (s *session) restore(up *upstream) error {
 
 // repeat sends a request once more, under an ID of our own. It returns what the server refuses it
 // with, and why there is no answer.
-func (s *session) repeat(ctx context.Context, up *upstream, line []byte) (refusal, err error) {
-	id := s.proxy.ownID()
-	r, err := up.ask(ctx, id, rpc.Renamed(line, id), func() {})
+func (s *session) repeat(ctx context.Context, up *upstream, m *rpc.Message) (refusal, err error) {
+	r, err := up.renamed(ctx, m)
 	switch {
 	case err != nil:
 		return nil, err

@@ -30,10 +30,10 @@ type upstream struct {
 	waiting map[string]*waiter // by the keys of IDs; nil when the run has ended
 }
 
-// outgoing is a line for the server, nil to close its input.
+// outgoing is a message for the server, nil to close its input.
 type outgoing struct {
-	line []byte
-	key  string // of the request that it is, "" for what is none that is waited for
+	m   *rpc.Message
+	key string // of the request that it is, "" for what is none that is waited for
 }
 
 // A waiter waits for what becomes of a request.
@@ -44,7 +44,7 @@ type waiter struct {
 
 // A reply is what became of a request.
 type reply struct {
-	line   []byte          // as the server wrote it, nil if it did not
+	m      *rpc.Message    // as the server wrote it, nil if it did not
 	result json.RawMessage // of a success
 	wire   *jsonrpc.Error  // the server's own error
 	err    error           // there is no answer of the server's
@@ -78,14 +78,14 @@ func (u *upstream) write() {
 	for {
 		select {
 		case o := <-u.queue:
-			if o.line == nil {
+			if o.m == nil {
 				u.process.EndInput()
 				return
 			}
 			if o.key != "" && !u.sends(o.key) {
 				continue
 			}
-			if err := u.process.Write(o.line); err != nil {
+			if err := u.process.Write(o.m); err != nil {
 				return // it has ended, or closed its input, and read finds out
 			}
 		case <-u.process.Ended():
@@ -106,31 +106,53 @@ func (u *upstream) sends(key string) bool {
 	return true
 }
 
-// send gives a line to the server, if it still runs.
-func (u *upstream) send(line []byte) {
+// send gives a message to the server, if it still runs.
+func (u *upstream) send(m *rpc.Message) {
 	select {
-	case u.queue <- outgoing{line, ""}:
+	case u.queue <- outgoing{m, ""}:
 	case <-u.process.Ended():
 	}
 }
 
-// errEnded says that a request was not sent, because the run has ended.
-var errEnded = errors.New("the server has ended")
+var (
+	// errEnded says that a request was not sent, because the run has ended.
+	errEnded = errors.New("the server has ended")
+	// errUsed says that a request was not sent, because another one has its ID.
+	errUsed = errors.New("the ID is that of a request that is not answered yet")
+)
 
-// ask sends a request and waits for what becomes of it. sent is called once the line has its place
+// own asks the server for this program itself, under an ID that no other request has.
+func (u *upstream) own(ctx context.Context, method string, params json.RawMessage) (reply, error) {
+	return u.renamed(ctx, rpc.Request(rpc.NumberID(0), method, params))
+}
+
+// renamed sends a request under an ID that no other request has.
+func (u *upstream) renamed(ctx context.Context, m *rpc.Message) (reply, error) {
+	for {
+		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), func() {}); !errors.Is(err, errUsed) {
+			return r, err
+		}
+	}
+}
+
+// ask sends a request and waits for what becomes of it. sent is called once the message has its place
 // among those that are sent.
-func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, sent func()) (reply, error) {
+func (u *upstream) ask(ctx context.Context, m *rpc.Message, sent func()) (reply, error) {
 	got := make(chan reply, 1)
-	key := id.Key()
+	key := m.ID.Key()
 	u.mu.Lock()
-	if u.waiting == nil {
+	switch {
+	case u.waiting == nil:
 		u.mu.Unlock()
 		return reply{}, errEnded
+	case u.waiting[key] != nil:
+		u.mu.Unlock()
+		return reply{}, errUsed
 	}
 	u.waiting[key] = &waiter{got: got}
 	u.mu.Unlock()
 	select {
-	case u.queue <- outgoing{line, key}:
+	case u.queue <- outgoing{m, key}:
 	case <-ctx.Done(): // it is not sent
 	case <-u.process.Ended(): // and it is answered
 	}
@@ -144,7 +166,7 @@ func (u *upstream) ask(ctx context.Context, id rpc.ID, line []byte, sent func())
 	case <-ctx.Done():
 		u.forget(key, got)
 		if s, ok := u.process.(interface{ Abandon(id rpc.ID) }); ok {
-			s.Abandon(id)
+			s.Abandon(m.ID)
 		}
 		return reply{}, context.Cause(ctx)
 	}
@@ -175,8 +197,9 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 // read reads what the server writes until it ends, and answers what it has not answered then.
 func (u *upstream) read() {
 	for {
-		line, err := u.process.Next()
+		m, err := u.process.Next()
 		var failed *rpc.FailedError
+		var refused *rpc.RefusedError
 		if errors.As(err, &failed) {
 			if failed.Again {
 				failed.Err = errEnded
@@ -185,43 +208,48 @@ func (u *upstream) read() {
 			continue
 		}
 		var long *rpc.TooLongError
-		if err != nil && !errors.As(err, &long) {
+		if err != nil && !errors.As(err, &long) && !errors.As(err, &refused) {
 			u.end(err)
 			return
 		}
 		u.heard.Store(now())
-		if long != nil {
+		switch {
+		case long != nil:
 			u.tooLong(long)
-			continue
+		case refused != nil:
+			u.refused(refused)
+		default:
+			u.received(m)
 		}
-		u.received(line)
 	}
 }
 
-func (u *upstream) received(line []byte) {
-	defer u.proxy.guard(func() {}) // and the line is dropped
+// refused drops a line of the server that is not a message. Many print a greeting, which no client can read.
+func (u *upstream) refused(line *rpc.RefusedError) {
+	if line.ID != nil && !line.Method && u.deliver(line.ID, reply{err: illegalError(line.Reason)}) {
+		return
+	}
 	log := u.proxy.Logger
-	m, refused := rpc.ParseServer(line)
-	switch {
-	case refused != nil && refused.ID != nil && !refused.Method && u.deliver(refused.ID, reply{err: illegalError(refused.Reason)}):
-	case refused != nil:
-		// Many servers print a greeting, which no client can read.
-		log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line)), slog.String("reason", refused.Reason))
-		log.Debug("the dropped line", slog.String("line", clip(line)))
-		if refused.Method && refused.ID != nil {
-			go u.send(refused.Answer()) // it may read only after what it writes was read
-		}
-	case m.Method != "":
+	log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line.Line)), slog.String("reason", line.Reason))
+	log.Debug("the dropped line", slog.String("line", clip(line.Line)))
+	if line.Method && line.ID != nil {
+		go u.send(line.Answer()) // it may read only after what it writes was read
+	}
+}
+
+func (u *upstream) received(m *rpc.Message) {
+	defer u.proxy.guard(func() {}) // and the message is dropped
+	if m.Method != "" {
 		u.proxy.fromServer(u, m)
-	default:
-		r := reply{line: line, result: m.Result}
-		if m.Error != nil {
-			r.wire, r.err = wireError(m.Error)
-		}
-		u.proxy.answers(m)
-		if !u.deliver(m.ID, r) {
-			log.Debug("an answer of the server that nobody waits for was dropped", slog.String("id", string(m.ID)))
-		}
+		return
+	}
+	r := reply{m: m, result: m.Result}
+	if m.Error != nil {
+		r.wire, r.err = wireError(m)
+	}
+	u.proxy.answers(m)
+	if !u.deliver(m.ID, r) {
+		u.proxy.Logger.Debug("an answer of the server that nobody waits for was dropped", slog.String("id", string(m.ID)))
 	}
 }
 
@@ -229,17 +257,13 @@ const maxClip = 500
 
 func clip(line []byte) string { return string(line[:min(len(line), maxClip)]) }
 
-// wireError reads the error of an answer.
-func wireError(raw json.RawMessage) (*jsonrpc.Error, error) {
-	var e struct {
-		Code    *int64          `json:"code"`
-		Message *string         `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if json.Unmarshal(raw, &e) != nil || e.Code == nil || e.Message == nil {
+// wireError returns the error of an answer.
+func wireError(m *rpc.Message) (*jsonrpc.Error, error) {
+	wire := m.Wire()
+	if wire == nil {
 		return nil, illegalError("its error has no code and message")
 	}
-	return &jsonrpc.Error{Code: *e.Code, Message: *e.Message, Data: e.Data}, nil
+	return wire, nil
 }
 
 func (u *upstream) tooLong(long *rpc.TooLongError) {
@@ -335,7 +359,7 @@ func (u *upstream) watch() {
 		case pinged == 0 && time.Duration(at-max(heard, u.proxy.asked.Load())) >= hang/6:
 			pinged = at
 			select { // whatever it answers, it is alive
-			case u.queue <- outgoing{rpc.Request(u.proxy.ownID(), "ping", nil), ""}:
+			case u.queue <- outgoing{rpc.Request(rpc.RandomID(), "ping", nil), ""}:
 			default: // it does not even read
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mcpchain/mcpchain/internal/jsons"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -50,28 +52,24 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 		return
 	}
 	header.Set("Mcp-Method", headers.Encoded(m.Method))
-	var params struct {
-		Name      string                     `json:"name"`
-		URI       string                     `json:"uri"`
-		Arguments map[string]json.RawMessage `json:"arguments"`
-	}
-	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil {
-		return
-	}
-	name := params.Name
+	name := m.Text("params", "name")
 	switch m.Method {
 	case "tools/call":
 		s.mu.Lock()
 		bound := s.tools.Of(name)
 		s.mu.Unlock()
+		var args map[string]json.RawMessage
+		if raw := m.Value("params", "arguments"); len(bound) > 0 && raw != nil && jsons.Unmarshal(raw, &args) != nil {
+			return
+		}
 		for _, b := range bound {
-			if value, ok := b.Value(params.Arguments); ok {
+			if value, ok := b.Value(args); ok {
 				header.Set(headers.Param+b.Header, headers.Encoded(value))
 			}
 		}
 	case "prompts/get":
 	case "resources/read":
-		name = params.URI
+		name = m.Text("params", "uri")
 	default:
 		return
 	}

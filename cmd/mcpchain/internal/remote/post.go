@@ -9,11 +9,14 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -72,10 +75,11 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	case !whole:
 		return &rpc.TooLongError{Bytes: len(body) + 1}
 	}
-	if !json.Valid(body) {
+	lines, ok := messages(body)
+	if !ok {
 		return illegalError(res, "which is no message")
 	}
-	for _, line := range messages(body) {
+	for _, line := range lines {
 		s.received(c, line)
 	}
 	if c.answered || c.retried() {
@@ -101,83 +105,87 @@ func isStream(res *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// messages returns the messages in a body as lines: servers that may not stream send several at once
-// as a list.
-func messages(body []byte) [][]byte {
+// messages returns the messages in a body: servers that may not stream send several at once as a list. It reports
+// whether the body is JSON.
+func messages(body []byte) ([][]byte, bool) {
 	body = bytes.TrimSpace(body)
+	if len(body) == 0 || body[0] != '[' {
+		return [][]byte{body}, len(body) > 0 && json.Valid(body)
+	}
 	var list []json.RawMessage
-	if len(body) == 0 || body[0] != '[' || json.Unmarshal(body, &list) != nil {
-		return [][]byte{inLine(body)}
+	if jsons.Unmarshal(body, &list) != nil {
+		return nil, false
 	}
 	lines := make([][]byte, 0, len(list))
 	for _, one := range list {
-		lines = append(lines, inLine(one))
+		lines = append(lines, one)
 	}
-	return lines
+	return lines, true
 }
 
 // inLine returns a message as one line. A text of JSON has no such bytes in it, so they stand between
 // its parts.
 func inLine(message []byte) []byte {
-	line := message
-	for i, b := range message {
-		if b != '\r' && b != '\n' {
-			continue
+	if !bytes.ContainsAny(message, "\r\n") {
+		return message
+	}
+	line := bytes.Clone(message)
+	for i, b := range line {
+		if b == '\r' || b == '\n' {
+			line[i] = ' '
 		}
-		if &line[0] == &message[0] {
-			line = bytes.Clone(message)
-		}
-		line[i] = ' '
 	}
 	return line
 }
 
-// received passes on a message that came on the stream of a request, or on that of none.
-func (s *Session) received(c *call, line []byte) {
+// received reads what came on the stream of a request, or on that of none, and passes it on.
+func (s *Session) received(c *call, body []byte) {
+	line := inLine(body)
 	m, refused := rpc.ParseServer(line)
+	s.passed(c, m, refused, line)
+}
+
+func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.Refused, line []byte) {
 	answers := c != nil && !c.answered && (refused == nil && m.Method == "" && m.ID.Key() == c.key ||
 		refused != nil && !refused.Method && refused.ID != nil && refused.ID.Key() == c.key)
+	e := event{m: m}
+	if refused != nil {
+		e = event{err: &rpc.RefusedError{Refused: refused, Line: line}}
+	}
 	if !answers {
-		s.push(event{line: line})
+		s.push(e)
 		return
 	}
-	if refused == nil && c.retry && m.Error != nil && codeOf(m.Error) == mcp.CodeHeaderMismatch {
-		c.answer = line
+	if refused == nil && c.retry && m.Error != nil && codeOf(m) == mcp.CodeHeaderMismatch {
+		c.answer = m
 		return
 	}
 	c.answered = true
 	if refused == nil && m.Result != nil {
 		switch c.Method {
 		case "initialize":
-			var result struct {
-				Version string `json:"protocolVersion"`
-			}
-			if json.Unmarshal(m.Result, &result) == nil {
-				s.mu.Lock()
-				s.version = result.Version
-				s.mu.Unlock()
-			}
+			s.mu.Lock()
+			s.version = m.Text("result", "protocolVersion")
+			s.mu.Unlock()
 		case "tools/list":
 			s.mu.Lock()
-			s.tools.Learn(c.Params, line)
+			s.tools.Learn(c.Text("params", "cursor"), m.Result)
 			s.mu.Unlock()
 		}
 	}
 	if c.quiet {
-		c.answer = line
+		c.answer = m
 		return
 	}
-	s.push(event{line: line})
+	s.push(e)
 }
 
-func codeOf(raw json.RawMessage) (code int64) {
-	var e struct {
-		Code int64 `json:"code"`
+// codeOf returns the code of an answer with an error, zero if it has none.
+func codeOf(m *rpc.Message) int64 {
+	if e := m.Wire(); e != nil {
+		return e.Code
 	}
-	if json.Unmarshal(raw, &e) != nil {
-		return 0
-	}
-	return e.Code
+	return 0
 }
 
 // The bounds of the answer to a request that was refused.
@@ -195,7 +203,7 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 	m, bad := rpc.ParseServer(line)
 	is := bad == nil && m.Method == "" && m.Error != nil
 	own := is && m.ID.Key() == c.key
-	if inSession && !(own && unknown(codeOf(m.Error))) {
+	if inSession && !(own && unknown(codeOf(m))) {
 		// Version 2025-11-25 wants 404 of a session that there is not. Many servers say 400, as for other
 		// reasons: then any request of the session is refused.
 		if res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusBadRequest && !own && s.forgotten(ctx) {
@@ -205,12 +213,12 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 	}
 	switch {
 	case own:
-		s.received(c, line)
+		s.passed(c, m, nil, line)
 	case is:
-		s.received(c, rpc.Failed(c.ID, wire(m.Error)))
+		s.passed(c, rpc.Failed(c.ID, wire(m)), nil, nil)
 	case c.Method == "server/discover" && (res.StatusCode == http.StatusBadRequest || res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
 		// What a server of an older version answers over stdio, by which clients know it.
-		s.received(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}))
+		s.passed(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}), nil, nil)
 	default:
 		return s.statusError(res)
 	}
@@ -223,15 +231,13 @@ func unknown(code int64) bool {
 }
 
 // wire returns the error of an answer that does not name its request, with what stands in it.
-func wire(raw json.RawMessage) *jsonrpc.Error {
-	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "The server gave no reason."}
-	var said struct {
-		Code    *int64          `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
+func wire(m *rpc.Message) *jsonrpc.Error {
+	if e := m.Wire(); e != nil {
+		return e
 	}
-	if json.Unmarshal(raw, &said) == nil && said.Code != nil {
-		e.Code, e.Message, e.Data = *said.Code, said.Message, said.Data
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "The server gave no reason."}
+	if code, err := strconv.ParseInt(string(m.Value("error", "code")), 10, 64); err == nil {
+		e.Code, e.Data = code, m.Value("error", "data")
 	}
 	return e
 }
@@ -244,7 +250,7 @@ func (s *Session) forgotten(ctx context.Context) bool {
 	id := s.id
 	s.mu.Unlock()
 	version := s.spoken(nil)
-	req, err := s.newRequest(ctx, http.MethodPost, rpc.Request(rpc.TextID("mcpchain-ping"), "ping", nil), version, id)
+	req, err := s.newRequest(ctx, http.MethodPost, rpc.Request(rpc.RandomID(), "ping", nil).Line, version, id)
 	if err != nil {
 		return false
 	}
@@ -262,19 +268,14 @@ const maxPages = 50
 // relist asks for the tools, as a call of one does, because their schemas say which arguments stand in
 // headers.
 func (s *Session) relist(ctx context.Context, of *call) {
-	var params struct {
-		Meta json.RawMessage `json:"_meta,omitempty"`
-	}
-	if of.Params != nil && json.Unmarshal(of.Params, &params) != nil {
-		return
-	}
+	meta := of.Value("params", "_meta")
 	ctx, cancel := context.WithTimeout(ctx, headerTime)
 	defer cancel()
 	cursor := ""
 	for range maxPages {
 		asks := map[string]any{}
-		if params.Meta != nil {
-			asks["_meta"] = params.Meta
+		if meta != nil {
+			asks["_meta"] = meta
 		}
 		if cursor != "" {
 			asks["cursor"] = cursor
@@ -283,24 +284,15 @@ func (s *Session) relist(ctx context.Context, of *call) {
 		if err != nil {
 			return
 		}
-		line := rpc.Request(rpc.TextID("mcpchain-tools"), "tools/list", raw)
-		m, refused := rpc.ParseServer(line)
-		if refused != nil {
-			return
-		}
+		m := rpc.Request(rpc.RandomID(), "tools/list", raw)
+		m.Authorization = of.Authorization
 		c := &call{Message: m, key: m.ID.Key(), version: of.version, quiet: true}
-		if s.exchange(ctx, c) != nil {
+		if s.exchange(ctx, c) != nil || c.answer == nil {
 			return
 		}
-		var page struct {
-			Result struct {
-				Next string `json:"nextCursor"`
-			} `json:"result"`
-		}
-		if json.Unmarshal(c.answer, &page) != nil || page.Result.Next == "" {
+		if cursor = c.answer.Text("result", "nextCursor"); cursor == "" {
 			return
 		}
-		cursor = page.Result.Next
 	}
 }
 

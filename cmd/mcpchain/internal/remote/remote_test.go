@@ -73,12 +73,12 @@ func begin(t *testing.T, url string) *side {
 	s := &side{Session: c.Start(nil), t: t, log: log, next: make(chan event, 100)}
 	go func() {
 		for {
-			line, err := s.Next()
+			m, err := s.Next()
 			if errors.Is(err, io.EOF) {
 				close(s.next)
 				return
 			}
-			s.next <- event{line, err}
+			s.next <- event{m, err}
 		}
 	}()
 	t.Cleanup(func() {
@@ -90,7 +90,9 @@ func begin(t *testing.T, url string) *side {
 
 func (s *side) send(line string) {
 	s.t.Helper()
-	require.NoError(s.t, s.Write([]byte(line)))
+	m, err := rpc.Read([]byte(line))
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.Write(m))
 }
 
 // line returns the next line.
@@ -100,8 +102,11 @@ func (s *side) line() string {
 	if of := (*rpc.FailedError)(nil); errors.As(e.err, &of) {
 		require.NoError(s.t, of.Err)
 	}
+	if refused := (*rpc.RefusedError)(nil); errors.As(e.err, &refused) {
+		return string(refused.Line)
+	}
 	require.NoError(s.t, e.err)
-	return string(e.line)
+	return string(e.m.Line)
 }
 
 func (s *side) event() event {
@@ -121,7 +126,7 @@ func (s *side) failure() *failure {
 	s.t.Helper()
 	e := s.event()
 	var of *rpc.FailedError
-	require.ErrorAs(s.t, e.err, &of, "%s", e.line)
+	require.ErrorAs(s.t, e.err, &of, "%v", e.m)
 	require.False(s.t, of.Again)
 	var f *failure
 	require.ErrorAs(s.t, of.Err, &f)
@@ -134,7 +139,7 @@ func (s *side) nothing() {
 	s.t.Helper()
 	select {
 	case e, ok := <-s.next:
-		require.FailNow(s.t, "something comes", "%v %s %v", ok, e.line, e.err)
+		require.FailNow(s.t, "something comes", "%v %v %v", ok, e.m, e.err)
 	case <-time.After(100 * time.Millisecond):
 	}
 }
@@ -191,7 +196,7 @@ func TestMessagesPassAsTheyAre(t *testing.T) {
 		}, []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-3,"message":"m"}}`}},
 		"an error of none": {func(w http.ResponseWriter) {
 			answerJSON(w, 500, `{"jsonrpc":"2.0","id":null,"error":{"code":-3,"message":"m","data":[1]}}`)
-		}, []string{`{"error":{"code":-3,"message":"m","data":[1]},"id":1,"jsonrpc":"2.0"}`}},
+		}, []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-3,"message":"m","data":[1]}}`}},
 		"an illegal answer": {func(w http.ResponseWriter) { answerJSON(w, 200, `{"id":1,"result":{}}`) }, []string{`{"id":1,"result":{}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +296,12 @@ func TestHeadersOfAMessage(t *testing.T) {
 			if strings.Contains(string(body), `"cursor":"2"`) {
 				page = `"tools":[{"name":"größe","inputSchema":{"properties":{"a":{"x-mcp-header":"A"},"in":{"properties":{"b":{"x-mcp-header":"B"},"c":{"x-mcp-header":7},"d":{"x-mcp-header":"no name"}}}}}}]`
 			}
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":"mcpchain-tools","result":{`+page+`}}`)
+			asked, err := rpc.Read(body)
+			if err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			answerJSON(w, 200, string(rpc.Answered(asked.ID, json.RawMessage(`{`+page+`}`)).Line))
 		case strict.Load() && r.Header.Get("Mcp-Name") != "größe":
 			answerJSON(w, 400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"header mismatch"}}`)
 		default:

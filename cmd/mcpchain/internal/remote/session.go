@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -43,8 +42,8 @@ type Session struct {
 
 // An event is what Next returns.
 type event struct {
-	line []byte
-	err  error
+	m   *rpc.Message
+	err error
 }
 
 // A call is a request that is on its way.
@@ -55,19 +54,19 @@ type call struct {
 	version string // of the protocol, "" before that is known
 	cancel  context.CancelCauseFunc
 
-	quiet    bool   // its answer is for this package
-	answer   []byte // of a quiet one
+	quiet    bool         // its answer is for this package
+	answer   *rpc.Message // of a quiet one
 	answered bool
 	retry    bool // the headers did not fit, and may be tried in another form
 	tries    int
 }
 
-// Next returns the next line that the server has sent.
-func (s *Session) Next() ([]byte, error) {
+// Next returns the next message that the server has sent.
+func (s *Session) Next() (*rpc.Message, error) {
 	for {
 		select {
 		case e := <-s.events:
-			return e.line, e.err
+			return e.m, e.err
 		case <-s.refuses:
 		case <-s.ended:
 			if err := s.tooLate(); err != nil {
@@ -103,7 +102,7 @@ func (s *Session) refuse() {
 	}
 }
 
-// push gives a line, or an error, to who calls Next.
+// push gives a message, or an error, to who calls Next.
 func (s *Session) push(e event) {
 	select {
 	case s.events <- e:
@@ -111,12 +110,8 @@ func (s *Session) push(e event) {
 	}
 }
 
-// Write sends a line. It waits for a moment until a notification was taken, which keeps the order.
-func (s *Session) Write(line []byte) error {
-	m, refused := rpc.ParseServer(line)
-	if refused != nil {
-		return errors.New("remote: no message: " + refused.Reason)
-	}
+// Write sends a message. It waits for a moment until a notification was taken, which keeps the order.
+func (s *Session) Write(m *rpc.Message) error {
 	switch {
 	case m.IsRequest():
 		s.request(m)
@@ -217,15 +212,8 @@ func (s *Session) lose(how string) {
 // message is of that of the session.
 func (s *Session) spoken(m *rpc.Message) string {
 	own := ""
-	if m != nil && m.Params != nil {
-		var params struct {
-			Meta struct {
-				Version string `json:"io.modelcontextprotocol/protocolVersion"`
-			} `json:"_meta"`
-		}
-		if json.Unmarshal(m.Params, &params) == nil {
-			own = params.Meta.Version
-		}
+	if m != nil {
+		own = m.Text("params", "_meta", "io.modelcontextprotocol/protocolVersion")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,14 +302,9 @@ var errCancelled = errors.New("the client cancelled the call")
 // cancelled cancels a request. Since version 2026-07-28 the end of its stream says so; before, a
 // notification does, and the end of a stream means nothing.
 func (s *Session) cancelled(m *rpc.Message) {
-	var params struct {
-		ID rpc.ID `json:"requestId"`
-	}
-	if json.Unmarshal(m.Params, &params) != nil {
-		return
-	}
+	id := m.Cancels()
 	s.mu.Lock()
-	c := s.calls[params.ID.Key()]
+	c := s.calls[id.Key()]
 	s.mu.Unlock()
 	version := s.spoken(nil)
 	if c != nil {
@@ -330,7 +313,7 @@ func (s *Session) cancelled(m *rpc.Message) {
 	if hasSessions(version) {
 		s.note(m, nil)
 	}
-	s.Abandon(params.ID)
+	s.Abandon(id)
 }
 
 // moment is how long the lines behind a notification wait until the server has taken it.

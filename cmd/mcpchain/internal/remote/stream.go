@@ -87,7 +87,7 @@ func (s *Session) follow(c *call, res *http.Response, at *position) (moved bool,
 			return moved, err
 		}
 		moved = true
-		s.received(c, inLine(data))
+		s.received(c, data)
 		if c != nil && (c.answered || c.retried()) && last == nil {
 			last = time.AfterFunc(behind, func() { _ = res.Body.Close() })
 		}

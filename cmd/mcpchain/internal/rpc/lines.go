@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -26,7 +27,7 @@ func NewReader(r io.Reader, most int) *Reader {
 // end, and what follows can be read.
 type TooLongError struct {
 	Bytes  int  // of the line
-	ID     ID   // of the message, nil if it has none that could be read
+	ID     ID   // of the message, nil if it does not have one that could be read
 	Method bool // the message has a method: it is a request or a notification
 }
 
@@ -82,11 +83,11 @@ type Writer struct {
 // NewWriter returns a Writer of lines to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes a line, to which it adds the end.
-func (w *Writer) Write(line []byte) error {
+// Write writes a message as a line.
+func (w *Writer) Write(m *Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := w.w.Write(append(slices.Clip(line), '\n'))
+	_, err := w.w.Write(append(slices.Clip(m.Line), '\n'))
 	return err
 }
 
@@ -100,6 +101,7 @@ type scanner struct {
 
 	key    []byte // the member of the top level, or its beginning
 	found  []byte // the value of "id", with its quotes
+	ids    int    // how many members may be called so, by some reader
 	method bool
 }
 
@@ -134,6 +136,9 @@ func (s *scanner) next(b byte) {
 	case s.depth == 1 && b == ':':
 		s.value = true
 		s.method = s.method || string(s.key) == `"method"`
+		if strings.EqualFold(string(s.key), `"id"`) || bytes.IndexByte(s.key, '\\') >= 0 {
+			s.ids++
+		}
 	case s.depth == 1 && b == ',':
 		s.value, s.key = false, nil
 	}
@@ -148,7 +153,7 @@ func (s *scanner) keyed(b byte) {
 
 func (s *scanner) id() ID {
 	id := ID(bytes.TrimSpace(s.found))
-	if id.Key() == "" {
+	if id.Key() == "" || s.ids != 1 {
 		return nil
 	}
 	return id

@@ -1,48 +1,40 @@
 package rpc
 
 import (
-	"bytes"
+	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
 // An ID is the ID of a request, as it stands in the message.
 type ID json.RawMessage
 
-// UnmarshalJSON keeps the JSON.
-func (id *ID) UnmarshalJSON(raw []byte) error {
-	*id = append(ID(nil), raw...)
-	return nil
-}
-
 // Key returns what is the same for every spelling of an ID, and "" for what is none: MCP allows
 // texts and whole numbers.
 func (id ID) Key() string {
-	switch {
-	case len(id) == 0:
-		return ""
-	case id[0] == '"':
-		var text string
-		if json.Unmarshal(id, &text) != nil {
-			return ""
-		}
+	if text, ok := jsons.Text(json.RawMessage(id)); ok {
 		return "s" + text
 	}
-	if _, err := strconv.ParseInt(string(id), 10, 64); err == nil {
-		return "n" + string(id)
+	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil {
+		return "n" + strconv.FormatInt(n, 10) // of -0, too
 	}
-	if f, err := strconv.ParseFloat(string(id), 64); err == nil && f == float64(int64(f)) {
+	if f, err := strconv.ParseFloat(string(id), 64); err == nil && math.Abs(f) <= 1<<53 && f == math.Trunc(f) {
 		return "n" + strconv.FormatInt(int64(f), 10) // such as 1.0 or 1e3
 	}
 	return ""
 }
 
-// A Message is what a line says.
+// A Message was read once, by [Parse] or [ParseServer], or is one that this program wrote. It is passed on as
+// what was read, and never changed.
 type Message struct {
-	Line []byte // the whole message, as it came
+	Line []byte // the whole message
 
 	ID     ID // nil if there is none
 	Method string
@@ -50,6 +42,26 @@ type Message struct {
 
 	Result json.RawMessage // of an answer
 	Error  json.RawMessage
+
+	// Authorization is the header of the POST that brought the message, "" if there was none.
+	Authorization string
+
+	doc *jsons.Document
+}
+
+// shape has the objects of a message whose members this program reads.
+var shape = jsons.Shape{"params": {"_meta": {}}, "result": {"_meta": {}}, "error": {}}
+
+// asked is the shape of what clients send: the results that they answer with are for the server.
+var asked = jsons.Shape{"params": {"_meta": {}}}
+
+func message(doc *jsons.Document) *Message {
+	m := &Message{
+		Line: doc.Text, ID: ID(doc.Value("id")), Params: doc.Value("params"),
+		Result: doc.Value("result"), Error: doc.Value("error"), doc: doc,
+	}
+	m.Method, _ = jsons.Text(doc.Value("method"))
+	return m
 }
 
 // IsRequest reports whether the message wants an answer.
@@ -58,226 +70,108 @@ func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 // IsNotification reports whether the message is one that is never answered.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 
-// Parse reads a line of a client, which is not passed on if many servers would die of it or never
-// answer it. refused says why, with what can be said of its ID. Parameters that are null are left
-// out of the line, as they mean nothing.
-func Parse(line []byte) (m *Message, refused *Refused) {
-	m, refused = ParseServer(line)
-	if refused != nil || m.Method == "" {
-		return m, refused
-	}
-	if string(m.Params) == "null" {
-		m.Params = nil
-		m.Line = without(line, "params")
-	}
-	reason := oddParams(m.Params)
-	if reason == "" {
-		reason = oddMembers(m.Params, required[m.Method])
-	}
-	if reason != "" {
-		return nil, m.refused(jsonrpc.CodeInvalidParams, reason)
-	}
-	return m, nil
+// Value returns the value of a member, nil if there is none. A path leads to the members of the message, of its
+// params, its result and its error, and of what is called _meta there.
+func (m *Message) Value(path ...string) json.RawMessage { return m.doc.Value(path...) }
+
+// Text returns the text at a path of [Message.Value], "" if there is none.
+func (m *Message) Text(path ...string) string {
+	text, _ := jsons.Text(m.doc.Value(path...))
+	return text
 }
 
-// required are the members that the protocol wants in the parameters of a method, which servers
-// otherwise call an internal error, or take for what they are not. A member with "?" may be absent
-// or null.
-var required = map[string][]member{
-	"initialize":            {{"protocolVersion", '"'}},
-	"tools/call":            {{"name", '"'}, {"arguments?", '{'}},
-	"prompts/get":           {{"name", '"'}, {"arguments?", '{'}},
-	"resources/read":        {{"uri", '"'}},
-	"resources/subscribe":   {{"uri", '"'}},
-	"resources/unsubscribe": {{"uri", '"'}},
-	"logging/setLevel":      {{"level", '"'}},
+// Token returns the token under which a request wants to hear of its progress, nil if there is none.
+func (m *Message) Token() ID {
+	if token := ID(m.doc.Value("params", "_meta", "progressToken")); token.Key() != "" {
+		return token
+	}
+	return nil
 }
 
-// A member has a name and the first byte of its value.
-type member struct {
-	name  string
-	first byte
+// Cancels returns the ID of the request that a notification cancels, nil if it names none.
+func (m *Message) Cancels() ID {
+	if id := ID(m.doc.Value("params", "requestId")); id.Key() != "" {
+		return id
+	}
+	return nil
 }
 
-// oddMembers says which member of the parameters is not what the protocol wants, "" if none is.
-func oddMembers(params json.RawMessage, want []member) string {
-	if len(want) == 0 {
-		return ""
+// IsError reports whether the message is the answer of a tool that says that it has failed.
+func (m *Message) IsError() bool { return string(m.doc.Value("result", "isError")) == "true" }
+
+// Wire returns the error of an answer, nil if it has no code and no message.
+func (m *Message) Wire() *jsonrpc.Error {
+	code, err := strconv.ParseInt(string(m.doc.Value("error", "code")), 10, 64)
+	said, ok := jsons.Text(m.doc.Value("error", "message"))
+	if err != nil || !ok {
+		return nil
 	}
-	var has map[string]json.RawMessage
-	if params != nil && json.Unmarshal(params, &has) != nil {
-		return ""
-	}
-	for _, w := range want {
-		name, optional := strings.CutSuffix(w.name, "?")
-		value := has[name]
-		switch {
-		case optional && (value == nil || string(value) == "null"):
-		case value == nil:
-			return strconv.Quote(name) + " is required"
-		case value[0] != w.first:
-			return strconv.Quote(name) + map[byte]string{'"': " is no text", '{': " is no object"}[w.first]
-		}
-	}
-	return ""
+	return &jsonrpc.Error{Code: code, Message: strings.ToValidUTF8(said, "\ufffd"), Data: m.doc.Value("error", "data")}
 }
 
-// ParseServer reads a line of a server, as Parse does, but for what it says of the parameters: they
-// are for the client to judge.
-func ParseServer(line []byte) (m *Message, refused *Refused) {
-	var members map[string]json.RawMessage // names in their own spelling, unlike in a struct
-	if err := json.Unmarshal(line, &members); err != nil || members == nil {
-		switch {
-		case !json.Valid(line):
-			return nil, &Refused{Code: jsonrpc.CodeParseError, Reason: "the line is no JSON"}
-		case line[0] == '[':
-			return nil, &Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "batches are not supported"}
-		default:
-			return nil, &Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the line is no JSON-RPC message"}
-		}
+// With returns the message with another value at a path of [Message.Value]. The rest keeps its bytes. Without
+// such a member it returns the message itself.
+func (m *Message) With(value []byte, path ...string) *Message {
+	doc := m.doc.With(value, path...)
+	if doc == m.doc {
+		return m
 	}
-	m = &Message{Line: line, ID: ID(members["id"]), Params: members["params"], Result: members["result"], Error: members["error"]}
-	raw, called := members["method"]
-	if called && (json.Unmarshal(raw, &m.Method) != nil || m.Method == "") {
-		return nil, m.refused(jsonrpc.CodeInvalidRequest, "the method is no text")
-	}
-	switch {
-	case string(members["jsonrpc"]) != `"2.0"`:
-		return nil, m.refused(jsonrpc.CodeInvalidRequest, `the member "jsonrpc" is not "2.0"`)
-	case m.ID != nil && m.ID.Key() == "" && !(string(m.ID) == "null" && !called && m.Error != nil):
-		return nil, m.refused(jsonrpc.CodeInvalidRequest, "the ID is neither a text nor a whole number")
-	case called:
-	case m.ID == nil, m.Result == nil && m.Error == nil:
-		return nil, m.refused(jsonrpc.CodeInvalidRequest, "the message has no method and is no answer")
-	}
-	return m, nil
+	cp := message(doc)
+	cp.Authorization = m.Authorization
+	return cp
 }
 
-// oddParams says what is wrong with the parameters of any method, "" if nothing is. Many servers
-// never answer such a message.
-func oddParams(params json.RawMessage) string {
-	switch {
-	case params == nil:
-		return ""
-	case params[0] != '{':
-		return `"params" is no object`
-	case !bytes.Contains(params, []byte(`"_meta"`)):
-		return ""
+// Failed returns an answer with an error. A nil ID is null.
+func Failed(id ID, err *jsonrpc.Error) *Message {
+	failed := []jsons.Member{{Name: "code", Value: strconv.AppendInt(nil, err.Code, 10)}, {Name: "message", Value: jsons.Quoted(err.Message)}}
+	if len(err.Data) > 0 && json.Valid(err.Data) {
+		failed = append(failed, jsons.Member{Name: "data", Value: err.Data})
 	}
-	var p struct {
-		Meta json.RawMessage `json:"_meta"`
-	}
-	if json.Unmarshal(params, &p) != nil || p.Meta == nil {
-		return ""
-	}
-	if p.Meta[0] != '{' {
-		return `"_meta" is no object`
-	}
-	var meta struct {
-		Token ID `json:"progressToken"`
-	}
-	if json.Unmarshal(p.Meta, &meta) == nil && meta.Token != nil && meta.Token.Key() == "" {
-		return `"progressToken" is neither a text nor a whole number`
-	}
-	return ""
+	return written(jsons.Member{Name: "id", Value: orNull(id)}, jsons.Member{Name: "error", Value: jsons.Written(failed...)})
 }
 
-// Refused says why a line is not passed on.
-type Refused struct {
-	Code   int64
-	Reason string
-	ID     ID   // of the message, nil if it is not known
-	Method bool // it is a request or a notification
-	Silent bool // it is no request: nobody waits for an answer
+// Answered returns an answer with a result, which is valid JSON.
+func Answered(id ID, result json.RawMessage) *Message {
+	return written(jsons.Member{Name: "id", Value: orNull(id)}, jsons.Member{Name: "result", Value: result})
 }
 
-func (m *Message) refused(code int64, reason string) *Refused {
-	r := &Refused{Code: code, Reason: reason, Method: m.Method != ""}
-	if m.ID.Key() != "" {
-		r.ID = m.ID
+// Request returns a request, or a notification if there is no ID.
+func Request(id ID, method string, params json.RawMessage) *Message {
+	return written(jsons.Member{Name: "id", Value: id}, jsons.Member{Name: "method", Value: jsons.Quoted(method)}, jsons.Member{Name: "params", Value: params})
+}
+
+// Cancelled returns the notification that a request needs no answer any more.
+func Cancelled(id ID, reason string) *Message {
+	params := jsons.Written(jsons.Member{Name: "requestId", Value: id}, jsons.Member{Name: "reason", Value: jsons.Quoted(reason)})
+	return Request(nil, "notifications/cancelled", params)
+}
+
+// written returns a message of valid members. One that is not valid, which cannot be, has no members.
+func written(members ...jsons.Member) *Message {
+	line := jsons.Written(append([]jsons.Member{{Name: "jsonrpc", Value: []byte(`"2.0"`)}}, members...)...)
+	doc, err := jsons.Tolerant(line, shape)
+	if err != nil {
+		return &Message{Line: line}
 	}
-	r.Silent = m.Method != "" && m.ID == nil || m.Method == "" && (m.Result != nil || m.Error != nil)
-	return r
-}
-
-// Answer returns the line that a refused one is answered with.
-func (r *Refused) Answer() []byte {
-	return Failed(r.ID, &jsonrpc.Error{Code: r.Code, Message: "Invalid message: " + r.Reason + "."})
-}
-
-// Failed returns the line of an answer with an error. A nil ID is null.
-func Failed(id ID, err *jsonrpc.Error) []byte {
-	if len(err.Data) > 0 && !json.Valid(err.Data) {
-		err = &jsonrpc.Error{Code: err.Code, Message: err.Message}
-	}
-	return line(map[string]any{"jsonrpc": "2.0", "id": orNull(id), "error": struct {
-		Code    int64           `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data,omitempty"`
-	}{err.Code, err.Message, err.Data}})
-}
-
-// Answered returns the line of an answer with a result.
-func Answered(id ID, result json.RawMessage) []byte {
-	return line(map[string]any{"jsonrpc": "2.0", "id": orNull(id), "result": result})
-}
-
-// Request returns the line of a request, or of a notification if there is no ID.
-func Request(id ID, method string, params json.RawMessage) []byte {
-	m := map[string]any{"jsonrpc": "2.0", "method": method}
-	if id != nil {
-		m["id"] = json.RawMessage(id)
-	}
-	if params != nil {
-		m["params"] = params
-	}
-	return line(m)
-}
-
-// without returns the line of an object without one of its members.
-func without(object []byte, name string) []byte {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil {
-		return object
-	}
-	delete(members, name)
-	return line(members)
-}
-
-// Renamed returns the line of a request with another ID.
-func Renamed(request []byte, id ID) []byte {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(request, &members) != nil || members == nil {
-		return request
-	}
-	members["id"] = json.RawMessage(id)
-	return line(members)
-}
-
-// Cancelled returns the line that says that a request needs no answer any more.
-func Cancelled(id ID, reason string) []byte {
-	return line(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{
-		"requestId": json.RawMessage(id), "reason": reason,
-	}})
+	return message(doc)
 }
 
 // TextID returns the ID that is a text.
-func TextID(text string) ID { return line(text) }
+func TextID(text string) ID { return ID(jsons.Quoted(text)) }
 
-func orNull(id ID) json.RawMessage {
-	if id == nil {
-		return json.RawMessage("null")
-	}
-	return json.RawMessage(id)
+// RandomID returns an ID of 31 bits: some servers keep no larger numbers.
+func RandomID() ID {
+	var bits [4]byte
+	_, _ = rand.Read(bits[:]) // it never fails
+	return NumberID(int64(binary.BigEndian.Uint32(bits[:]) >> 1))
 }
 
-// line writes a value that consists of valid JSON.
-func line(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error."}}`)
+// NumberID returns the ID that is a number.
+func NumberID(n int64) ID { return ID(strconv.AppendInt(nil, n, 10)) }
+
+func orNull(id ID) []byte {
+	if id == nil {
+		return []byte("null")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return id
 }

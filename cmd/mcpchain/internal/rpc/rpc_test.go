@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 )
 
@@ -39,6 +40,9 @@ func TestLinesThatAreTooLong(t *testing.T) {
 		`{"id":` + filler:         {},
 		`{"id":"` + filler + `"}`: {},
 		`{"` + filler + `":1,"id":null,"method":"` + filler + `"}`: {Method: true},
+		`{"id":1,"id":2,"x":"` + filler + `"}`:                     {}, // whose it is cannot be told
+		`{"id":1,"\u0069d":2,"x":"` + filler + `"}`:                {},
+		`{"id":1,"ID":2,"x":"` + filler + `"}`:                     {},
 	} {
 		r := NewReader(strings.NewReader(line+"\nnext\n"), 100<<10)
 		_, err := r.Next()
@@ -60,7 +64,7 @@ func TestLinesThatAreTooLong(t *testing.T) {
 func TestIDs(t *testing.T) {
 	for id, key := range map[string]string{
 		`1`: "n1", `-5`: "n-5", `1.0`: "n1", `1e2`: "n100", `"1"`: "s1", `"a"`: "sa", `"\u0061"`: "sa", `""`: "s",
-		`1.5`: "", `null`: "", `true`: "", `{}`: "", `[1]`: "", `"x`: "", ``: "", `1e400`: "",
+		`-0`: "n0", `"\ud800"`: "s\xed\xa0\x80", `1e18`: "", `1.5`: "", `null`: "", `true`: "", `{}`: "", `[1]`: "", ``: "", `1e400`: "",
 	} {
 		require.Equal(t, key, ID(id).Key(), id)
 	}
@@ -70,17 +74,123 @@ func TestParametersThatAreNull(t *testing.T) {
 	line := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}`
 	m, refused := Parse([]byte(line))
 	require.Nil(t, refused)
-	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, string(m.Line))
+	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, string(m.Line))
+	require.Equal(t, `{}`, string(m.Params))
 	m, refused = ParseServer([]byte(line)) // for the client to judge
 	require.Nil(t, refused)
 	require.Equal(t, line, string(m.Line))
 }
 
+// What two readers may take for two things is refused, with the ID of the request if there is no doubt of it.
+func TestOneReading(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":`
+	for line, want := range map[string]Refused{
+		call + `{"name":"danger","Name":"look"}}`:                                              {Reason: `the names "name" and "Name" differ in their case only`, ID: ID("7")},
+		call + `{"name":"danger","name":"look"}}`:                                              {Reason: `the name "name" stands twice in an object`, ID: ID("7")},
+		call + `{"name":"danger","n\u0061me":"look"}}`:                                         {Reason: `the name "name" stands twice in an object`, ID: ID("7")},
+		call + `{"Name":"danger"}}`:                                                            {Reason: `the name "Name" has to be spelled "name"`, ID: ID("7")},
+		call + `{"name":"a","Arguments":{}}}`:                                                  {Reason: `the name "Arguments" has to be spelled "arguments"`, ID: ID("7")},
+		call + `{"name":"a","arguments":{"x":{"y":1,"y":2}}}}`:                                 {Reason: `the name "y" stands twice in an object`, ID: ID("7")},
+		call + `{"name":"a","_meta":{"progressToken":1,"ProgressToken":2}}}`:                   {Reason: `the names "progressToken" and "ProgressToken" differ in their case only`, ID: ID("7")},
+		call + `{"name":"a","_meta":{"ProgressToken":2}}}`:                                     {Reason: `the name "ProgressToken" has to be spelled "progressToken"`, ID: ID("7")},
+		call + `{"name":"a","_Meta":{}}}`:                                                      {Reason: `the name "_Meta" has to be spelled "_meta"`, ID: ID("7")},
+		call + `{"name":"a"},"params":{"name":"b"}}`:                                           {Reason: `the name "params" stands twice in an object`, ID: ID("7")},
+		call + `{"name":"a"},"id":8}`:                                                          {Reason: `the name "id" stands twice in an object`},
+		call + `{"name":"a"},"id":7.0}`:                                                        {Reason: `the name "id" stands twice in an object`, ID: ID("7")},
+		call + `{"name":"a"},"ID":8}`:                                                          {Reason: `the names "id" and "ID" differ in their case only`},
+		call + `{"name":"a"},"Method":"ping"}`:                                                 {Reason: `the names "method" and "Method" differ in their case only`, ID: ID("7")},
+		call + `{"name":"a"},"result":{}}`:                                                     {Reason: `it has a method and is an answer`, ID: ID("7")},
+		call + `{"name":"a"},"Result":{}}`:                                                     {Reason: `the name "Result" has to be spelled "result"`, ID: ID("7")},
+		call + "{\"name\":\"a\xff\"}}":                                                         {Reason: `it is not UTF-8`, ID: ID("7")},
+		`{"jsonrpc":"2.0","Id":7,"method":"tools/call","params":{"name":"a"}}`:                 {Reason: `the name "Id" has to be spelled "id"`, Silent: true},
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}`:                        {Reason: `a request has an ID, and the method of a notification begins with "notifications/"`, Silent: true},
+		`{"jsonrpc":"2.0","id":7,"method":"notifications/cancelled","params":{"requestId":1}}`: {Reason: `a notification has no ID`, ID: ID("7")},
+		`{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}`:                 {Reason: `it has a result and an error`, ID: ID("7"), Silent: true},
+		`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":1,"a":2}}`:                  {Reason: `the name "a" stands twice in an object`, Silent: true},
+	} {
+		_, refused := Parse([]byte(line))
+		require.NotNil(t, refused, line)
+		want.Code, want.Method = -32600, !strings.Contains(want.Reason, "result and an error")
+		require.Equal(t, want, *refused, line)
+		if want.ID != nil {
+			require.Contains(t, string(refused.Answer().Line), `"id":`+string(want.ID)+`,`)
+		} else {
+			require.Contains(t, string(refused.Answer().Line), `"id":null,`)
+		}
+	}
+	for _, line := range []string{
+		call + `{"name":"a","arguments":{"A":1,"a":2,"x":"\ud800","\ud800":1,"\ud801":2,"n":1e400}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"vendor/odd","params":{"Name":1,"other":2}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{"a":1,"A":2}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+	} {
+		m, refused := Parse([]byte(line))
+		require.Nil(t, refused, line)
+		require.Equal(t, line, string(m.Line))
+	}
+	m, refused := Parse([]byte("{\"jsonrpc\":\"2.0\",\r\"id\":1,\n\"method\":\"ping\"}"))
+	require.Nil(t, refused)
+	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, string(m.Line))
+}
+
+// What a server writes passes as it is, but for what this program decides by.
+func TestServersAreReadTolerantly(t *testing.T) {
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[],"content":[{"a":1e400}],"Content":"\ud800"}}`,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\",\r \"x\":1,\"X\":2}",
+		`{"jsonrpc":"2.0","method":"vendor","params":{"a":1,"a":2}}`,
+		`{"jsonrpc":"2.0","id":"\ud800","result":{}}`,
+	} {
+		m, refused := ParseServer([]byte(line))
+		require.Nil(t, refused, line)
+		require.Equal(t, line, string(m.Line))
+	}
+	for line, id := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"result":{},"result":{}}`:                        "1",
+		`{"jsonrpc":"2.0","id":1,"result":{"isError":false,"isError":true}}`:      "1",
+		`{"jsonrpc":"2.0","id":1,"result":{"isError":false,"is\u0045rror":true}}`: "1",
+		`{"jsonrpc":"2.0","id":1,"id":2,"result":{}}`:                             "",
+		`{"jsonrpc":"2.0","id":1,"id":1,"result":{}}`:                             "1",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""},"error":{}}`:     "1",
+	} {
+		_, refused := ParseServer([]byte(line))
+		require.NotNil(t, refused, line)
+		require.Equal(t, id, string(refused.ID), line)
+		require.False(t, refused.Method)
+	}
+	m, refused := ParseServer([]byte(`{"jsonrpc":"2.0","id":1,"result":{"is\u0045rror":true,"IsError":false}}`))
+	require.Nil(t, refused)
+	require.True(t, m.IsError())
+}
+
 func TestNamesHaveOneSpelling(t *testing.T) {
-	m, refused := Parse([]byte(`{"jsonrpc":"2.0","ID":1,"Method":"a","method":"notifications/b"}`))
+	m, refused := ParseServer([]byte(`{"jsonrpc":"2.0","ID":1,"Method":"a","method":"notifications/b"}`))
 	require.Nil(t, refused)
 	require.True(t, m.IsNotification())
 	require.Equal(t, "notifications/b", m.Method)
+}
+
+func TestMessagesOfThisProgram(t *testing.T) {
+	data := json.RawMessage(`{"a":1}`)
+	for want, m := range map[string]*Message{
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":"a \"b\" <c>","data":{"a":1}}}`:     Failed(nil, &jsonrpc.Error{Code: -5, Message: `a "b" <c>`, Data: data}),
+		`{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"�"}}`:                                  Failed(ID("1"), &jsonrpc.Error{Message: "\xff", Data: json.RawMessage(`{`)}),
+		`{"jsonrpc":"2.0","id":"x","result":[1e400]}`:                                                Answered(TextID("x"), json.RawMessage(`[1e400]`)),
+		`{"jsonrpc":"2.0","id":7,"method":"a/b","params":{"_meta":{"progressToken":"t"}}}`:           Request(NumberID(7), "a/b", json.RawMessage(`{"_meta":{"progressToken":"t"}}`)),
+		`{"jsonrpc":"2.0","method":"a"}`:                                                             Request(nil, "a", nil),
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"x"}}`: Cancelled(ID("1"), "x"),
+	} {
+		require.Equal(t, want, string(m.Line))
+		again, refused := ParseServer(m.Line)
+		require.Nil(t, refused)
+		require.Equal(t, again.ID, m.ID)
+		require.Equal(t, again.Method, m.Method)
+		require.Equal(t, again.Params, m.Params)
+		require.Equal(t, again.Result, m.Result)
+		require.Equal(t, again.Error, m.Error)
+		require.Equal(t, again.Token(), m.Token())
+		require.Equal(t, again.Cancels(), m.Cancels())
+	}
 }
 
 // FuzzParse: what is read never panics, and what is written is one line of JSON.
@@ -92,41 +202,30 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if len(bytes.TrimSpace(line)) == 0 {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
 			return
 		}
-		m, refused := Parse(bytes.TrimSpace(line))
-		require.NotEqual(t, m == nil, refused == nil)
+		m, refused := Parse(line)
+		require.False(t, m == nil && refused == nil)
 		if refused != nil {
-			require.True(t, json.Valid(refused.Answer()))
-			require.NotContains(t, string(refused.Answer()), "\n")
+			require.True(t, json.Valid(refused.Answer().Line))
+			require.NotContains(t, string(refused.Answer().Line), "\n")
 			return
 		}
-		for _, out := range [][]byte{Renamed(m.Line, TextID("x")), Answered(m.ID, []byte("{}"))} {
-			require.True(t, json.Valid(out))
+		require.NotContains(t, string(m.Line), "\r")
+		require.NotContains(t, string(m.Line), "\n")
+		for _, out := range []*Message{m.With([]byte(`"x"`), "id"), Answered(m.ID, []byte("{}"))} {
+			require.True(t, json.Valid(out.Line))
 		}
+		server, bad := ParseServer(m.Line) // what is passed on has one reading
+		require.Nil(t, bad)
+		require.Equal(t, m.ID.Key(), server.ID.Key())
+		require.Equal(t, m.Method, server.Method)
+		require.Equal(t, m.Params, server.Params)
 		long := scanner{}
 		long.scan(m.Line)
 		if m.ID != nil && len(m.ID) < maxID && !bytes.Contains(line, []byte(`\`)) && bytes.Count(line, []byte(`"id"`)) == 1 {
 			require.Equal(t, m.ID.Key(), long.id().Key())
 		}
 	})
-}
-
-func TestEdited(t *testing.T) {
-	for _, c := range []struct {
-		line, want string
-		path       []string
-	}{
-		{`{"jsonrpc": "2.0", "result" : {"id":1,"x":[1, 2]} , "id" : "a b" }`, `{"jsonrpc": "2.0", "result" : {"id":1,"x":[1, 2]} , "id" : 7 }`, []string{"id"}},
-		{`{"params":{"_meta":{"other":{"token":1},"token": 1.0e2}}}`, `{"params":{"_meta":{"other":{"token":1},"token": 7}}}`, []string{"params", "_meta", "token"}},
-		{`{"params":{"a":1},"id":2}`, `{"params":{"a":1},"id":2}`, []string{"params", "token"}},
-		{`{"params":[1],"id":2}`, `{"params":[1],"id":2}`, []string{"params", "token"}},
-		{`{"method":"x"}`, `{"method":"x"}`, []string{"id"}},
-		{`[]`, `[]`, []string{"id"}},
-		{`{"id":`, `{"id":`, []string{"id"}},
-		{``, ``, []string{"id"}},
-	} {
-		require.Equal(t, c.want, string(Edited([]byte(c.line), []byte("7"), c.path...)))
-	}
 }

@@ -1,0 +1,212 @@
+//go:build unix
+
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain"
+	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/replay"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+// A received is what a server got, byte by byte.
+type received struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (r *received) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.String()
+}
+
+const begun = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
+
+const twoTools = `{"tools":[{"name":"danger","inputSchema":{"type":"object"}},{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`
+
+// listening returns a run that notes all it gets and answers every request.
+func listening(got *received) *fakeRun {
+	return newRun(func(m *rpc.Message) (string, error) {
+		got.mu.Lock()
+		defer got.mu.Unlock()
+		got.b.Write(append(m.Line, '\n'))
+		switch m.Method {
+		case "initialize":
+			return ok(m, begun), nil
+		case "tools/list":
+			return ok(m, twoTools), nil
+		}
+		return ok(m, `{"content":[]}`), nil
+	})
+}
+
+// smuggled are lines of a client that would reach the tool "danger" in a server that reads them otherwise than
+// this program does.
+var smuggled = []string{
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"danger","Name":"look"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"Name":"danger","name":"look"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"danger","name":"look"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"look","name":"danger"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"look","n\u0061me":"danger"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"danger"},"params":{"name":"look"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"look"},"Params":{"name":"danger"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"ping","Method":"tools/call","params":{"name":"danger"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"ping","method":"tools/call","params":{"name":"danger"}}`,
+	`{"jsonrpc":"2.0","id":%d,"method":"tools/call","Method":"tools/call","params":{"name":"danger"}}`,
+	"{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"danger\xff\"}}",
+}
+
+// silent are lines that reach it without an answer.
+var silent = []string{
+	`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"danger"}}`,
+	`{"jsonrpc":"2.0","Id":5,"method":"tools/call","params":{"name":"danger"}}`,
+	`{"jsonrpc":"2.0","method":"notifications/x","Method":"tools/call","params":{"name":"danger"}}`,
+}
+
+// No guard is passed by a message that is read in two ways, and none is recorded as another one.
+func TestGuardsReadWhatTheServerReads(t *testing.T) {
+	for name, change := range map[string]func(*Options, *mcpchain.Options){
+		"read only": func(o *Options, _ *mcpchain.Options) { o.Tools.ReadOnly = true },
+		"hide":      func(o *Options, _ *mcpchain.Options) { o.Tools.Hide = []string{"danger"} },
+		"serial":    func(o *Options, _ *mcpchain.Options) { o.Serial, o.Tools.Hide = true, []string{"danger"} },
+		"chain": func(o *Options, c *mcpchain.Options) {
+			o.Tools.Hide = []string{"danger"}
+			c.Deadline, c.Replay = &deadline.Options{}, &replay.Options{}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := &received{}
+			c := connect(t, runs(listening(got)), change)
+			c.initialize()
+			for i, line := range smuggled {
+				c.send(fmt.Sprintf(line, i+10))
+				answer := c.answer(fmt.Sprint(i + 10))
+				require.Contains(t, answer, `"code":-32600`, line)
+			}
+			for _, line := range silent {
+				c.send(line)
+			}
+			// A reader of text takes CR for the end of a line, and JSON takes it for white space.
+			c.send("{\"jsonrpc\":\"2.0\",\"id\":50,\"method\":\"tools/call\",\"params\":{\"name\":\"look\",\"arguments\":\r{\"jsonrpc\":\"2.0\",\"id\":51,\"method\":\"tools/call\",\"params\":{\"name\":\"danger\"}}\r}}")
+			c.answer("50")
+			c.send(callLine("60", "danger", `{}`))
+			require.Contains(t, c.answer("60"), "danger")
+			c.call("61", "look", `{}`)
+			for line := range strings.Lines(got.String()) {
+				require.NotContains(t, line, "\r")
+				var m struct {
+					Method string
+					Params struct{ Name string }
+				}
+				require.NoError(t, json.Unmarshal([]byte(line), &m))
+				require.NotEqual(t, "danger", m.Params.Name, line)
+			}
+			require.Equal(t, 2, strings.Count(got.String(), `"method":"tools/call","params":{"name":"look"`))
+			require.Contains(t, c.log.String(), "a line of the client is no message that a server can read")
+		})
+	}
+}
+
+// What is allowed reaches the server with its bytes.
+func TestWhatIsLegalKeepsItsBytes(t *testing.T) {
+	got := &received{}
+	c := connect(t, runs(listening(got)))
+	c.initialize()
+	lines := []string{
+		`{ "jsonrpc" : "2.0", "id":1, "method":"tools/call","params":{"name":"look","arguments":{"A":1,"a":1.0,"big":1e400,"half":"\ud800","x":"é\u00e9"}},"extra":[ ]}`,
+		`{"id":2,"params":{"uri":"a:\/b"},"method":"resources/read","jsonrpc":"2.0"}`,
+		`{"jsonrpc":"2.0","id":3,"method":"vendor/own","params":{"Name":1,"_meta":{"Other":1}}}`,
+	}
+	for i, line := range lines {
+		c.send(line)
+		c.answer(fmt.Sprint(i + 1))
+		require.Contains(t, got.String(), line+"\n")
+	}
+}
+
+// The requests of this program have IDs that small servers keep, and none that a client has in use.
+func TestOwnRequestsHaveSmallIDs(t *testing.T) {
+	var got []string
+	var mu sync.Mutex
+	run := newRun(func(m *rpc.Message) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch m.Method {
+		case "initialize":
+			return ok(m, begun), nil
+		case "tools/list":
+			got = append(got, string(m.ID))
+			return ok(m, twoTools), nil
+		}
+		return ok(m, `{"isError":true,"content":[{"type":"text","text":"no"}]}`), nil
+	})
+	c := connect(t, runs(run))
+	c.initialize()
+	c.call(`"a"`, "look", `{}`)
+	mu.Lock()
+	defer mu.Unlock()
+	require.NotEmpty(t, got)
+	for _, id := range got {
+		var n int64
+		require.NoError(t, json.Unmarshal([]byte(id), &n))
+		require.True(t, n >= 0 && n < 1<<31, id)
+	}
+}
+
+// What a server writes passes byte by byte, whatever odd it holds.
+func TestOddSuccessesKeepTheirBytes(t *testing.T) {
+	odd := []string{
+		`{"content":[{"type":"text","text":"\ud800","text":"b"}],"Content":1,"isError":false}`, "{\"content\":[],\"x\":\"\xff\xfe\"}", `{"content":[],"n":[1e400,-0,1.000,12345678901234567890123]}`,
+		`{"content":[],"content":[{"a":1,"a":2}]}`, `{"content":[],"":{"":1}}`, `{"content":[],"IsError":true}`, `{"content":[],"_meta":{"a":1,"a":2}}`,
+	}
+	at := 0
+	run := newRun(func(m *rpc.Message) (string, error) {
+		if m.Method != "tools/call" {
+			return ok(m, begun), nil
+		}
+		return `{"result": ` + odd[at] + ` , "id":` + string(m.ID) + `,"jsonrpc":"2.0","unknown":"kept","unknown":2}`, nil
+	})
+	c := connect(t, runs(run))
+	c.initialize()
+	for at = range odd {
+		require.Equal(t, `{"result": `+odd[at]+` , "id":`+fmt.Sprint(at)+`,"jsonrpc":"2.0","unknown":"kept","unknown":2}`, c.call(fmt.Sprint(at), "look", `{}`))
+	}
+}
+
+// An answer that says in two ways what it is, is no answer, and its call does not wait for another one.
+func TestAnswersThatSayTwoThings(t *testing.T) {
+	for _, answer := range []string{
+		`{"jsonrpc":"2.0","id":%s,"result":{"content":[]},"error":{"code":1,"message":"m"},"result":{}}`,
+		`{"jsonrpc":"2.0","id":%s,"result":{"isError":false,"isError":true,"content":[]}}`,
+		`{"jsonrpc":"2.0","id":%[1]s,"id":%[1]s,"result":{"content":[]}}`,
+	} {
+		run := newRun(func(m *rpc.Message) (string, error) {
+			if m.Method != "tools/call" {
+				return ok(m, begun), nil
+			}
+			return fmt.Sprintf(answer, m.ID), nil
+		})
+		c := connect(t, runs(run))
+		c.initialize()
+		require.Contains(t, textOf(t, c.call("1", "look", `{}`)), "is no legal message", answer)
+	}
+}
+
+// A request under an ID that is in use is not sent: its answer could not be told from the other one.
+func TestAnOwnIDIsChosenAnew(t *testing.T) {
+	u := &upstream{proxy: New(Options{Chain: func(next mcp.MethodHandler) mcp.MethodHandler { return next }, Out: rpc.NewWriter(io.Discard)}), waiting: map[string]*waiter{"n5": {}}}
+	_, err := u.ask(t.Context(), rpc.Request(rpc.NumberID(5), "ping", nil), func() {})
+	require.ErrorIs(t, err, errUsed)
+}
