@@ -97,7 +97,7 @@ type running struct {
 
 	parts config.Parts
 	opts  proxy.Options
-	start func(authorization func() string) (proxy.Server, error) // nil for a server that is started
+	start func(accepted func(authorization string)) (proxy.Server, error) // nil for a server that is started
 	ends  []func()                                                // what is to be closed, in this order
 }
 
