@@ -98,7 +98,7 @@ type running struct {
 	parts config.Parts
 	opts  proxy.Options
 	start func(accepted func(authorization string)) (proxy.Server, error) // nil for a server that is started
-	ends  []func()                                                // what is to be closed, in this order
+	ends  []func()                                                        // what is to be closed, in this order
 }
 
 func (r *running) end() {
@@ -187,7 +187,7 @@ func (r *running) chain() (mcp.Middleware, error) {
 }
 
 // reached returns what begins a session with a server over HTTP.
-func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(authorization func() string) (proxy.Server, error), error) {
+func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(accepted func(authorization string)) (proxy.Server, error), error) {
 	if u, err := remote.Check(c.To); err == nil && u.Scheme == "http" && len(header) > 0 && !loopback(u.Hostname()) {
 		logger.Warn("headers are sent unencrypted, because the URL of -to is not https", slog.String("host", u.Host))
 	}
@@ -195,7 +195,7 @@ func reached(c *config.Config, header http.Header, logger *slog.Logger) (func(au
 	if err != nil {
 		return nil, err
 	}
-	return func(authorization func() string) (proxy.Server, error) { return client.Start(authorization), nil }, nil
+	return func(accepted func(authorization string)) (proxy.Server, error) { return client.Start(accepted), nil }, nil
 }
 
 func loopback(host string) bool {

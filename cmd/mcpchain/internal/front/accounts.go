@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/transport"
 )
 
 // A thing is what callers hold of the program, and what has a bound for each of them and one for all.
@@ -51,6 +52,13 @@ func newAccounts(o *Options) *accounts {
 	of(waiting, max(128<<20, 8*int64(o.Proxy.MaxAnswer)))
 	of(kept, max(64<<20, 4*int64(o.Proxy.MaxAnswer)))
 	return a
+}
+
+// Bounds returns those of the handler outside, which reads the bodies.
+func (f *Front) Bounds() transport.Bounds {
+	return transport.Bounds{
+		BodyBytes: int64(f.Proxy.MaxRequest), CallerBytes: f.accounts[bodies].Each, AllBytes: f.accounts[bodies].All, Caller: f.Caller,
+	}
 }
 
 // A boundError says which bound refuses something.

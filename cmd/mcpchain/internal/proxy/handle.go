@@ -47,7 +47,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 		}
 		defer free()
 	}
-	r, err := p.forward(ctx, c)
+	r, err := p.forward(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +92,7 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	if !p.Tools.ReadOnly && !p.Serial {
 		return func() {}, nil
 	}
-	var tool *mcp.Tool
-	if c := call.FromContext(ctx); c != nil {
-		tool, _ = c.Server().Tool(nil)
-	}
-	reads := tool != nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint
+	reads := onlyReads(ctx)
 	switch {
 	case reads, !p.Tools.ReadOnly && !p.Serial:
 		return func() {}, nil
@@ -112,14 +108,34 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	}
 }
 
+// onlyReads reports whether the tool of a call is listed as one that only reads.
+func onlyReads(ctx context.Context) bool {
+	c := call.FromContext(ctx)
+	if c == nil {
+		return false
+	}
+	tool, _ := c.Server().Tool(nil)
+	return tool != nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint
+}
+
+// reads reports whether a request may be sent twice. A tool of which nothing is known may not.
+func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool {
+	if method != call.MethodCallTool {
+		return rpc.Reads(method)
+	}
+	return slices.Contains(p.Tools.Reads, call.Target(req)) || onlyReads(ctx)
+}
+
 // unknownTool is the SDK's error for a tool that there is not.
 func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }
 
-// forward sends the line of a call to the server. A subscription of version 2026-07-28, which lasts as
-// long as the session, is made again with a server that is started again.
-func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
+// forward sends the line of a call to the server: once, unless the line was not sent to a run that has ended. If the
+// session was lost, what only reads is sent a second time, in the next session. A subscription of version
+// 2026-07-28, which lasts as long as the session, is made again with a server that is started again.
+func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply, error) {
+	second := false // it is sent a second time
 	for tries := 0; ; tries++ {
 		if up := p.server(); up == nil {
 			c.placed() // it waits, and the lines behind it need not
@@ -133,8 +149,10 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
+		again := r.lost && !second && p.reads(ctx, c.Method, req)
+		second = second || again
 		switch {
-		case errors.Is(err, errEnded):
+		case errors.Is(err, errEnded), again:
 			select {
 			case <-up.ended: // and current waits for the next one
 				continue
@@ -145,7 +163,7 @@ func (p *Proxy) forward(ctx context.Context, c *request) (reply, error) {
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
 			if !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
-				up.send(rpc.Cancelled(c.ID, "it took too long"))
+				up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long")))
 			}
 			return reply{}, err
 		case r.err != nil && c.Method == call.MethodListen && !p.ending() && p.again(ctx, r.err, tries):
@@ -361,7 +379,11 @@ func (p *Proxy) fresh(ctx context.Context, method string, req mcp.Request) (json
 			return nil, err
 		}
 	}
-	r, err := up.own(ctx, method, params)
+	caller := ""
+	if c, ok := ctx.Value(callKey{}).(*request); ok {
+		caller = c.Authorization
+	}
+	r, err := up.renamed(ctx, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
 	switch {
 	case err != nil:
 		return nil, err

@@ -28,6 +28,7 @@ type session struct {
 	ready      *rpc.Message
 	level      *rpc.Message
 	subscribed []subscription // in their order
+	answered   string         // the Authorization of the last request that has succeeded
 
 	sdk *mcp.ServerSession // what the middlewares know the client by
 }
@@ -45,6 +46,9 @@ func (s *session) initialized(m *rpc.Message) {
 
 // succeeded notes what a request that has succeeded has set.
 func (s *session) succeeded(m *rpc.Message, result json.RawMessage) {
+	s.mu.Lock()
+	s.answered = m.Authorization
+	s.mu.Unlock()
 	switch m.Method {
 	case "initialize":
 		s.begin(m, result)
@@ -61,6 +65,21 @@ func (s *session) succeeded(m *rpc.Message, result json.RawMessage) {
 			s.subscribed = append(s.subscribed, subscription{uri, m})
 		}
 	}
+}
+
+// caller returns the Authorization for what no request of the client causes: a token may have been renewed since
+// the session began.
+func (s *session) caller() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered
+}
+
+// by returns a message that is sent with an Authorization.
+func by(authorization string, m *rpc.Message) *rpc.Message {
+	cp := *m
+	cp.Authorization = authorization
+	return &cp
 }
 
 // maxSubscribed bounds what is kept of a client that never unsubscribes.
@@ -202,7 +221,7 @@ func (s *session) restore(up *upstream) error {
 			return fmt.Errorf("initialize: %w", err)
 		}
 		if ready != nil {
-			up.send(ready)
+			up.send(by(s.caller(), ready))
 		}
 	}
 	for _, m := range rest {
@@ -220,7 +239,7 @@ func (s *session) restore(up *upstream) error {
 // repeat sends a request once more, under an ID of our own. It returns what the server refuses it
 // with, and why there is no answer.
 func (s *session) repeat(ctx context.Context, up *upstream, m *rpc.Message) (refusal, err error) {
-	r, err := up.renamed(ctx, m)
+	r, err := up.renamed(ctx, by(s.caller(), m))
 	switch {
 	case err != nil:
 		return nil, err

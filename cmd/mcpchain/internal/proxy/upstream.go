@@ -48,6 +48,7 @@ type reply struct {
 	result json.RawMessage // of a success
 	wire   *jsonrpc.Error  // the server's own error
 	err    error           // there is no answer of the server's
+	lost   bool            // because its session was lost; see [rpc.FailedError]
 }
 
 // epoch makes time.Since read the monotonic clock only.
@@ -120,11 +121,6 @@ var (
 	// errUsed says that a request was not sent, because another one has its ID.
 	errUsed = errors.New("the ID is that of a request that is not answered yet")
 )
-
-// own asks the server for this program itself, under an ID that no other request has.
-func (u *upstream) own(ctx context.Context, method string, params json.RawMessage) (reply, error) {
-	return u.renamed(ctx, rpc.Request(rpc.NumberID(0), method, params))
-}
 
 // renamed sends a request under an ID that no other request has.
 func (u *upstream) renamed(ctx context.Context, m *rpc.Message) (reply, error) {
@@ -204,7 +200,7 @@ func (u *upstream) read() {
 			if failed.Again {
 				failed.Err = errEnded
 			}
-			u.deliver(failed.ID, reply{err: failed.Err})
+			u.deliver(failed.ID, reply{err: failed.Err, lost: failed.Lost})
 			continue
 		}
 		var long *rpc.TooLongError
@@ -233,7 +229,7 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 	log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line.Line)), slog.String("reason", line.Reason))
 	log.Debug("the dropped line", slog.String("line", clip(line.Line)))
 	if line.Method && line.ID != nil {
-		go u.send(line.Answer()) // it may read only after what it writes was read
+		go u.send(by(u.proxy.session.caller(), line.Answer())) // it may read only after what it writes was read
 	}
 }
 
@@ -271,7 +267,7 @@ func (u *upstream) tooLong(long *rpc.TooLongError) {
 	switch {
 	case long.ID == nil:
 	case long.Method:
-		go u.send(rpc.Failed(long.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "The message is too long."}))
+		go u.send(by(u.proxy.session.caller(), rpc.Failed(long.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "The message is too long."})))
 	default:
 		u.deliver(long.ID, reply{err: tooLargeError(u.proxy.MaxAnswer)})
 	}

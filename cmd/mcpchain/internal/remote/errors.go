@@ -19,7 +19,9 @@ type failure struct {
 	effect  fault.Effect
 	kind    fault.Kind // "" leaves that to the cause
 	hint    string
-	refused bool
+	status  int  // of HTTP, 0 for none
+	refused bool // the same request will be refused again
+	lost    bool // see [rpc.FailedError]
 }
 
 func (e *failure) Error() string        { return e.text }
@@ -31,8 +33,17 @@ func (e *failure) PublicHint() string   { return e.hint }
 // Refused reports whether the same request will be refused again.
 func (e *failure) Refused() bool { return e.refused }
 
-// errGone says that the server does not have the session, and did nothing of the request.
-var errGone = errors.New("remote: the session is gone")
+// errUnsent says that a request was not sent, because the session had ended.
+var errUnsent = errors.New("remote: the session has ended")
+
+// goneError is for a request that was sent in a session that the server does not have, and that the server did
+// not answer. Whoever wrote the answer, a gateway for example, may have passed the request on before.
+func goneError() error {
+	return &failure{
+		text:   "The session was lost; it is not known whether this call took effect",
+		effect: fault.EffectUnknown, kind: fault.KindConnectionFailed, lost: true,
+	}
+}
 
 // lostError is for a request that was sent, and whose answer did not come.
 func lostError(what string, cause error) error {
@@ -62,17 +73,21 @@ func textOf(err error) string {
 }
 
 // statusError is for an answer that is none of MCP, but one of HTTP. What that means is read by the
-// library; the call is that one request, so what became of the one became of the other.
-func (s *Session) statusError(res *http.Response) error {
+// library; the call is that one request, so what became of the one became of the other. But 404 in a
+// session that the server has is a contradiction, which proves nothing.
+func (s *Session) statusError(res *http.Response, inSession bool) error {
 	if res.StatusCode < http.StatusBadRequest {
-		return redirectError(res)
+		return s.redirectError(res)
 	}
 	cause := retry.FromResponse(res)
 	means := middleware.HintOf(cause)
-	e := &failure{text: cause.Error(), cause: cause, effect: means.Effect, refused: means.Retry == fault.RetryNo}
+	e := &failure{text: cause.Error(), cause: cause, effect: means.Effect, status: res.StatusCode, refused: means.Retry == fault.RetryNo}
 	switch {
-	case res.StatusCode == http.StatusUnauthorized && s.authorization == nil: // or it is the client's own
+	case res.StatusCode == http.StatusUnauthorized && s.accepted == nil: // or it is the client's own
 		e.hint = "Whoever runs mcpchain has to pass a valid token with -header, or in the headers of its file."
+	case res.StatusCode == http.StatusNotFound && inSession:
+		e.kind, e.effect, e.cause = fault.KindServerError, fault.EffectUnknown, nil
+		e.text += ", and not with the answer to the request"
 	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed:
 		e.kind = fault.KindServerError // what the call names was not even looked for
 		e.text += ", so there may be no MCP server at the URL of -to"
@@ -83,11 +98,17 @@ func (s *Session) statusError(res *http.Response) error {
 }
 
 // redirectError is for a redirect that is not followed. One that asks for the same request elsewhere
-// did nothing; any other may lead to what became of it.
-func redirectError(res *http.Response) error {
+// did nothing; any other may lead to what became of it. At the same server the next call goes there, see do.
+func (s *Session) redirectError(res *http.Response) error {
 	_ = res.Body.Close()
-	e := &failure{text: "the server answered " + res.Status, kind: fault.KindServerError, effect: fault.EffectUnknown, refused: true}
-	if to, err := res.Location(); err == nil {
+	e := &failure{text: "the server answered " + res.Status, kind: fault.KindServerError, effect: fault.EffectUnknown, status: res.StatusCode, refused: true}
+	to, err := res.Location()
+	switch {
+	case err != nil:
+	case s.goesTo(s.client.placeOf(res)):
+		e.text += ", a redirect to another place of the same server, where the next call is sent"
+		e.refused = false
+	default:
 		e.text += ", a redirect to " + to.Scheme + "://" + to.Host + " that is not followed; correct the URL of -to"
 	}
 	if res.StatusCode == http.StatusTemporaryRedirect || res.StatusCode == http.StatusPermanentRedirect {

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -15,22 +16,24 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// newRequest returns a request of HTTP with what is the same for all messages.
-func (s *Session) newRequest(ctx context.Context, method string, line []byte, version, session string) (*http.Request, error) {
+// newRequest returns a request of HTTP with what is the same for all messages. authorization is that of the message
+// that causes it.
+func (s *Session) newRequest(ctx context.Context, method string, line []byte, version, session, authorization string) (*http.Request, error) {
 	var body io.Reader
 	if line != nil {
 		body = bytes.NewReader(line)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.client.URL, body)
+	s.mu.Lock()
+	place := cmp.Or(s.place, s.client.URL)
+	s.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, method, place, body)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "mcpchain")
 	maps.Copy(req.Header, s.client.Header)
-	if s.authorization != nil {
-		if value := s.authorization(); value != "" {
-			req.Header.Set("Authorization", value)
-		}
+	if s.accepted != nil && authorization != "" {
+		req.Header.Set("Authorization", authorization)
 	}
 	if line != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -43,6 +46,24 @@ func (s *Session) newRequest(ctx context.Context, method string, line []byte, ve
 		req.Header.Set("Mcp-Session-Id", session)
 	}
 	return req, nil
+}
+
+// accepts notes that the server has answered the POST of a message with 2xx.
+func (s *Session) accepts(m *rpc.Message) {
+	if s.accepted == nil {
+		return
+	}
+	s.mu.Lock()
+	s.own = m.Authorization
+	s.mu.Unlock()
+	s.accepted(m.Authorization)
+}
+
+// credentials are those for what no message causes.
+func (s *Session) credentials() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own
 }
 
 // describe adds what versions without sessions want to see of a message in the headers. Some servers

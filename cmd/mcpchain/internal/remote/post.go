@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,19 +39,17 @@ func (s *Session) exchange(ctx context.Context, c *call) error {
 
 // post sends a request once. It returns nil without an answer if the request should be sent again.
 func (s *Session) post(ctx context.Context, c *call) error {
-	session := ""
-	if c.Method != "initialize" {
-		s.mu.Lock()
-		session = s.id
-		s.mu.Unlock()
+	session, err := s.joins(c)
+	if err != nil {
+		return err
 	}
-	req, err := s.newRequest(ctx, http.MethodPost, c.Line, c.version, session)
+	req, err := s.newRequest(ctx, http.MethodPost, c.Line, c.version, session, c.Authorization)
 	if err != nil {
 		return brokenError(err, false)
 	}
 	s.describe(req.Header, c.Message, c.version, c.tries == maxTries)
 	var began atomic.Bool
-	res, err := s.client.http.Do(traced(req, &began)) //nolint:bodyclose // whoever reads it closes it
+	res, err := s.do(traced(req, &began), rpc.Reads(c.Method)) //nolint:bodyclose // whoever reads it closes it
 	if err != nil {
 		return brokenError(err, began.Load())
 	}
@@ -65,6 +61,8 @@ func (s *Session) post(ctx context.Context, c *call) error {
 		s.id = res.Header.Get("Mcp-Session-Id")
 		s.mu.Unlock()
 	}
+	s.accepts(c.Message)
+	c.retry = false // it was taken
 	if isStream(res) {
 		return s.stream(ctx, c, res)
 	}
@@ -82,16 +80,29 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	for _, line := range lines {
 		s.received(c, line)
 	}
-	if c.answered || c.retried() {
+	if c.answered {
 		return nil
 	}
 	return illegalError(res, "and not with the answer to the request")
 }
 
-func (c *call) retried() bool { return !c.answered && c.retry && c.answer != nil }
+// joins returns the ID of the session that a request belongs to, "" if it belongs to none. Its error
+// says that there is no such session any more, so that the request is not sent.
+func (s *Session) joins(c *call) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.gone:
+		return "", errUnsent
+	case c.Method == "initialize":
+		return "", nil
+	default:
+		return s.id, nil
+	}
+}
 
 // traced returns the request with a trace that notes whether the server may have read something of
-// it. The client of HTTP sends a request again by itself only if the first one was not read.
+// it. The client of HTTP sends a POST again by itself only if no byte of the first one was written, see [New].
 func traced(req *http.Request, began *atomic.Bool) *http.Request {
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		GetConn:          func(string) { began.Store(false) },
@@ -188,48 +199,6 @@ func codeOf(m *rpc.Message) int64 {
 	return 0
 }
 
-// The bounds of the answer to a request that was refused.
-const (
-	maxRefusal  = 1 << 20
-	refusalTime = 5 * time.Second
-)
-
-// refused passes on an answer with another status than one of success. An error of JSON-RPC is the
-// server's own, whatever the status.
-func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSession bool) error {
-	body, _, _ := readAll(res.Body, maxRefusal, refusalTime)
-	res.Body = io.NopCloser(bytes.NewReader(body))
-	line := inLine(bytes.TrimSpace(body))
-	m, bad := rpc.ParseServer(line)
-	is := bad == nil && m.Method == "" && m.Error != nil
-	own := is && m.ID.Key() == c.key
-	if inSession && !(own && unknown(codeOf(m))) {
-		// Version 2025-11-25 wants 404 of a session that there is not. Many servers say 400, as for other
-		// reasons: then any request of the session is refused.
-		if res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusBadRequest && !own && s.forgotten(ctx) {
-			s.lose("the server has no such session (" + res.Status + ")")
-			return errGone
-		}
-	}
-	switch {
-	case own:
-		s.passed(c, m, nil, line)
-	case is:
-		s.passed(c, rpc.Failed(c.ID, wire(m)), nil, nil)
-	case c.Method == "server/discover" && (res.StatusCode == http.StatusBadRequest || res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
-		// What a server of an older version answers over stdio, by which clients know it.
-		s.passed(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}), nil, nil)
-	default:
-		return s.statusError(res)
-	}
-	return nil
-}
-
-// unknown are the codes of a request that has reached the server, and names what there is not.
-func unknown(code int64) bool {
-	return code == jsonrpc.CodeMethodNotFound || code == jsonrpc.CodeInvalidParams
-}
-
 // wire returns the error of an answer that does not name its request, with what stands in it.
 func wire(m *rpc.Message) *jsonrpc.Error {
 	if e := m.Wire(); e != nil {
@@ -240,26 +209,6 @@ func wire(m *rpc.Message) *jsonrpc.Error {
 		e.Code, e.Data = code, m.Value("error", "data")
 	}
 	return e
-}
-
-// forgotten reports whether the server refuses a ping as well, so that it has no such session.
-func (s *Session) forgotten(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, refusalTime)
-	defer cancel()
-	s.mu.Lock()
-	id := s.id
-	s.mu.Unlock()
-	version := s.spoken(nil)
-	req, err := s.newRequest(ctx, http.MethodPost, rpc.Request(rpc.RandomID(), "ping", nil).Line, version, id)
-	if err != nil {
-		return false
-	}
-	res, err := s.client.http.Do(req)
-	if err != nil {
-		return false
-	}
-	_ = res.Body.Close()
-	return res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusBadRequest
 }
 
 // maxPages bounds the lists of tools that are asked for.
@@ -304,21 +253,23 @@ func (s *Session) deliver(m *rpc.Message) error {
 	id := s.id
 	s.mu.Unlock()
 	version := s.spoken(m)
-	req, err := s.newRequest(ctx, http.MethodPost, m.Line, version, id)
+	req, err := s.newRequest(ctx, http.MethodPost, m.Line, version, id, m.Authorization)
 	if err != nil {
 		return err
 	}
 	s.describe(req.Header, m, version, false)
-	res, err := s.client.http.Do(req)
+	res, err := s.do(req, m.Method != "") // an answer is sent once
 	if err != nil {
 		return errors.New(textOf(err))
 	}
-	switch {
-	case res.StatusCode >= 200 && res.StatusCode < 300:
+	if res.StatusCode >= 200 && res.StatusCode < 300 {
 		_ = res.Body.Close()
+		s.accepts(m)
 		return nil
-	case res.StatusCode == http.StatusNotFound && id != "" && hasSessions(version):
-		s.lose("the server has no such session (" + res.Status + ")")
 	}
-	return s.statusError(res)
+	err = s.statusError(res, false)
+	if res.StatusCode == http.StatusNotFound && id != "" && hasSessions(version) {
+		s.loses(ctx, m.Authorization, res.StatusCode, false)
+	}
+	return err
 }

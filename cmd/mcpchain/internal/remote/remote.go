@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -45,20 +46,23 @@ const (
 	maxRequests = 512      // that are on their way at once
 )
 
-// New returns a Client. The URL must be one that [Check] takes.
+// New returns a Client. The URL must be one that [Check] takes. A POST reaches the server at most once, unless no byte
+// of the first one was written. So it speaks HTTP/1.1, as most clients of MCP do.
 func New(opts Options) (*Client, error) {
 	if _, err := Check(opts.URL); err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{Timeout: dialTime, KeepAlive: aliveTime}
+	opts.Header = sentOnce(opts.Header)
+	dialer := &net.Dialer{Timeout: dialTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: aliveTime, Interval: aliveTime / 6, Count: 3}}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true) // over HTTP/2 a POST is sent again after a RST_STREAM with PROTOCOL_ERROR
 	return &Client{Options: opts, first: firstPause, http: &http.Client{
-		CheckRedirect: sameServer,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // see do
 		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, Protocols: &protocols,
 			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: dialTime,
 			IdleConnTimeout: idleTime, MaxIdleConnsPerHost: 64, MaxResponseHeaderBytes: maxHeaders,
 			DisableCompression: true, // a small answer must not become a large one
-			HTTP2:              &http.HTTP2Config{SendPingTimeout: aliveTime, PingTimeout: headerTime},
 		},
 	}}, nil
 }
@@ -81,23 +85,28 @@ type errURL string //nolint:errname // a text that is an error
 
 func (e errURL) Error() string { return string(e) }
 
-const maxRedirects = 5
-
-// sameServer follows a redirect that repeats the request at the same server, as of "/mcp" to
-// "/mcp/". Another server gets neither the request nor the credentials.
-func sameServer(req *http.Request, via []*http.Request) error {
-	first := via[0]
-	if len(via) > maxRedirects || req.Method != first.Method || req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host {
-		return http.ErrUseLastResponse
+// sentOnce returns headers whose requests the client of HTTP does not repeat by itself. It takes a POST for one
+// that may be sent twice if one of two names is among its headers, as it writes them. In small letters the
+// names are the same to the server. See [http.Transport].
+func sentOnce(header http.Header) http.Header {
+	once := make(http.Header, len(header))
+	for name, values := range header {
+		switch name = http.CanonicalHeaderKey(name); name {
+		case "Idempotency-Key", "X-Idempotency-Key":
+			name = strings.ToLower(name)
+		}
+		once[name] = append(once[name], values...)
 	}
-	return nil
+	return once
 }
 
-// Start begins a session. Nothing is sent until a line is written. authorization returns the header of that name
-// for the next request, "" for that of Options; nil means that.
-func (c *Client) Start(authorization func() string) *Session {
+// Start begins a session. Nothing is sent until a message is written. If accepted is nil, each request has the
+// headers of Options. Else the requests that a message causes have the message's Authorization, if it has one, and
+// accepted is called with that each time the server has answered a POST of a message with 2xx, before the answer is
+// passed on. It is called by several goroutines.
+func (c *Client) Start(accepted func(authorization string)) *Session {
 	s := &Session{
-		client: c, authorization: authorization, events: make(chan event), refuses: make(chan struct{}, 1), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
+		client: c, accepted: accepted, events: make(chan event), refuses: make(chan struct{}, 1), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
 		calls: map[string]*call{}, how: "it was ended",
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

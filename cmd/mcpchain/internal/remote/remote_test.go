@@ -576,53 +576,6 @@ func TestCancelled(t *testing.T) {
 	require.Empty(t, noted)
 }
 
-// A session that is gone is told, and what was refused for it may be sent again. What was on its way
-// is waited for.
-func TestGone(t *testing.T) {
-	for status, refusal := range map[int]string{404: `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Session not found"}}`, 400: "no valid session"} {
-		gone, slow := atomic.Bool{}, make(chan struct{})
-		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			switch {
-			case strings.Contains(string(body), "initialize"):
-				w.Header().Set("Mcp-Session-Id", "s")
-				answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
-			case strings.Contains(string(body), "slow"):
-				<-slow
-				answerJSON(w, 200, `{"jsonrpc":"2.0","id":5,"result":{}}`)
-			case gone.Load():
-				answerJSON(w, status, refusal)
-			case strings.Contains(string(body), "unknown"):
-				answerJSON(w, status, `{"jsonrpc":"2.0","id":6,"error":{"code":-32601,"message":"Method not found"}}`)
-			default:
-				w.WriteHeader(status)
-				if strings.Contains(string(body), `"ping"`) {
-					return
-				}
-			}
-		}))
-		s.send(hi)
-		require.Contains(t, s.line(), "2025-11-25")
-		s.send(`{"jsonrpc":"2.0","id":5,"method":"slow"}`)
-		s.send(`{"jsonrpc":"2.0","id":6,"method":"unknown"}`)
-		require.Contains(t, s.line(), "Method not found", "which says nothing of the session")
-		gone.Store(true)
-		s.send(ping)
-		again := func() {
-			var of *rpc.FailedError
-			require.ErrorAs(t, s.event().err, &of)
-			require.True(t, of.Again)
-		}
-		again()
-		s.send(ping)
-		again()
-		close(slow)
-		require.Contains(t, s.line(), `"id":5`)
-		<-s.Ended()
-		require.Contains(t, s.How(), "the server has no such session")
-	}
-}
-
 // Not every 400 is of a session that there is not, and a notification finds out, too. initialize is of
 // no version yet.
 func TestNotGone(t *testing.T) {

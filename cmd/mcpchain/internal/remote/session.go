@@ -18,7 +18,7 @@ import (
 type Session struct {
 	client *Client
 
-	authorization func() string // see Start
+	accepted func(authorization string) // see Start
 
 	ctx    context.Context //nolint:containedctx // that of the session, not of a call
 	cancel context.CancelFunc
@@ -32,6 +32,8 @@ type Session struct {
 
 	mu      sync.Mutex
 	id      string           // of the session, "" if the server gave none
+	place   string           // where the server has sent its requests, see do; "" for the URL of the Client
+	own     string           // the Authorization that the server has last accepted, for what no message causes
 	version string           // on which initialize has agreed, or that the last request has named
 	calls   map[string]*call // by the keys of IDs
 	tools   headers.Tools
@@ -159,8 +161,8 @@ func (s *Session) Stop(grace time.Duration) {
 	if id != "" && !gone {
 		ctx, cancel := context.WithTimeout(s.ctx, max(grace, closing))
 		defer cancel()
-		if req, err := s.newRequest(ctx, http.MethodDelete, nil, s.spoken(nil), id); err == nil {
-			if res, err := s.client.http.Do(req); err == nil {
+		if req, err := s.newRequest(ctx, http.MethodDelete, nil, s.spoken(nil), id, s.credentials()); err == nil {
+			if res, err := s.do(req, true); err == nil {
 				_ = res.Body.Close()
 			}
 		}
@@ -268,13 +270,14 @@ func (s *Session) request(m *rpc.Message) {
 func failed(c *call, err error) error {
 	var long *rpc.TooLongError
 	switch {
-	case errors.Is(err, errGone):
+	case errors.Is(err, errUnsent):
 		return &rpc.FailedError{ID: c.ID, Again: true}
 	case errors.As(err, &long):
 		long.ID = c.ID
 		return long
 	default:
-		return &rpc.FailedError{ID: c.ID, Err: err}
+		var f *failure
+		return &rpc.FailedError{ID: c.ID, Err: err, Lost: errors.As(err, &f) && f.lost}
 	}
 }
 

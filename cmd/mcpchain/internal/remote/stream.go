@@ -33,7 +33,7 @@ func (s *Session) stream(ctx context.Context, c *call, res *http.Response) error
 		moved, err := s.follow(c, res, &at)
 		var long *rpc.TooLongError
 		switch {
-		case c.answered || c.retried():
+		case c.answered:
 			return nil
 		case errors.As(err, &long):
 			return err
@@ -50,7 +50,7 @@ func (s *Session) stream(ctx context.Context, c *call, res *http.Response) error
 				return context.Cause(ctx)
 			}
 			pause = min(2*pause, mostPause)
-			if res, err = s.get(ctx, at.id); err == nil { //nolint:bodyclose // follow closes it
+			if res, err = s.get(ctx, at.id, c.Authorization); err == nil { //nolint:bodyclose // follow closes it
 				break
 			}
 			var f *failure
@@ -88,20 +88,20 @@ func (s *Session) follow(c *call, res *http.Response, at *position) (moved bool,
 		}
 		moved = true
 		s.received(c, data)
-		if c != nil && (c.answered || c.retried()) && last == nil {
+		if c != nil && c.answered && last == nil {
 			last = time.AfterFunc(behind, func() { _ = res.Body.Close() })
 		}
 	}
 }
 
 // get opens the stream of the session, or resumes one behind an event.
-func (s *Session) get(ctx context.Context, behind string) (*http.Response, error) {
+func (s *Session) get(ctx context.Context, behind, authorization string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(headerTime, cancel)
 	s.mu.Lock()
 	id := s.id
 	s.mu.Unlock()
-	req, err := s.newRequest(ctx, http.MethodGet, nil, s.spoken(nil), id)
+	req, err := s.newRequest(ctx, http.MethodGet, nil, s.spoken(nil), id, authorization)
 	if err != nil {
 		cancel()
 		return nil, brokenError(err, false)
@@ -110,14 +110,14 @@ func (s *Session) get(ctx context.Context, behind string) (*http.Response, error
 	if behind != "" {
 		req.Header.Set("Last-Event-ID", behind)
 	}
-	res, err := s.client.http.Do(req)
+	res, err := s.do(req, true)
 	switch inTime := late.Stop(); {
 	case err != nil:
 		cancel()
 		return nil, brokenError(err, true)
 	case res.StatusCode != http.StatusOK:
 		defer cancel()
-		return nil, s.statusError(res)
+		return nil, s.statusError(res, false)
 	case !isStream(res), !inTime:
 		_ = res.Body.Close()
 		cancel()
@@ -149,7 +149,7 @@ func (s *Session) listen(opened chan<- struct{}) {
 		return
 	}
 	for s.ctx.Err() == nil {
-		res, err := s.get(s.ctx, at.id)
+		res, err := s.get(s.ctx, at.id, s.credentials())
 		var f *failure
 		switch {
 		case err == nil:
@@ -171,7 +171,7 @@ func (s *Session) listen(opened chan<- struct{}) {
 			close(opened)
 			return
 		case errors.As(err, &f) && f.refused:
-			if s.forgotten(s.ctx) {
+			if s.forgotten(s.ctx, s.credentials(), f.status) {
 				s.lose("the server has no such session")
 			} else {
 				s.client.Logger.Warn("the server has closed its stream", slog.String("answer", err.Error()))

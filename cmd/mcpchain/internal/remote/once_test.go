@@ -1,0 +1,228 @@
+package remote
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+	"github.com/mcpchain/mcpchain/fault"
+)
+
+// A server that closes a connection once it has read a request may have done what it was asked for. The client of
+// HTTP would send it again if a header says that it is idempotent.
+func TestAPostIsSentOnce(t *testing.T) {
+	for _, name := range []string{"X-Tenant", "Idempotency-Key", "idempotency-key", "X-Idempotency-Key"} {
+		for _, reset := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", reset), func(t *testing.T) {
+				t.Parallel()
+				var calls, keyed atomic.Int64
+				s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					if r.Header.Get(name) == "key" {
+						keyed.Add(1)
+					}
+					if !strings.Contains(string(body), "write") {
+						answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+						return
+					}
+					calls.Add(1)
+					conn, _, err := w.(http.Hijacker).Hijack()
+					if err != nil {
+						return
+					}
+					if tcp, ok := conn.(interface{ SetLinger(sec int) error }); ok && reset {
+						_ = tcp.SetLinger(0)
+					}
+					_ = conn.Close()
+				}))
+				s.client.Header = sentOnce(http.Header{name: {"key"}, "Authorization": {canary}})
+				s.send(ping) // its connection is used again
+				s.line()
+				s.send(write)
+				f := s.failure()
+				require.ErrorContains(t, f, "the connection to the server broke before the answer came")
+				require.Equal(t, fault.EffectUnknown, f.Effect())
+				require.EqualValues(t, 1, calls.Load())
+				require.EqualValues(t, 2, keyed.Load(), "the server gets the header")
+			})
+		}
+	}
+}
+
+// Over HTTP/2 the client of HTTP sends a POST again after a reset of its stream that does not say whether it was
+// read. So it is not spoken.
+func TestHTTP2IsNotSpoken(t *testing.T) {
+	var protocol atomic.Value
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protocol.Store(r.Proto)
+		answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	s := begin(t, server.URL)
+	s.client.http.Transport.(*http.Transport).TLSClientConfig.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	s.send(ping)
+	s.line()
+	require.Equal(t, "HTTP/1.1", protocol.Load())
+}
+
+// A redirect to the same server sends only what reads again. The session goes to the new place from then on.
+func TestARedirectedCallIsSentOnce(t *testing.T) {
+	for _, status := range []int{307, 308} {
+		var mu sync.Mutex
+		seen := map[string]int{}
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			m, err := rpc.Read(body)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			seen[r.URL.Path+" "+m.Method]++
+			mu.Unlock()
+			switch {
+			case r.URL.Path != "/mcp/":
+				http.Redirect(w, r, "/mcp/", status)
+			case m.Method == "initialize":
+				w.Header().Set("Mcp-Session-Id", "s")
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+			default:
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{}}`)
+			}
+		}
+		s := begin(t, serve(t, handler))
+		s.send(hi)
+		s.line()
+		s.send(write)
+		s.line()
+		require.Equal(t, map[string]int{"/ initialize": 1, "/mcp/ initialize": 1, "/mcp/ tools/call": 1}, seen)
+
+		seen = map[string]int{}
+		s = begin(t, serve(t, handler))
+		s.send(write) // before anything has told where the server is
+		f := s.failure()
+		require.ErrorContains(t, f, "a redirect to another place of the same server, where the next call is sent")
+		require.Equal(t, fault.EffectNone, f.Effect())
+		require.False(t, f.Refused())
+		s.send(write)
+		s.line()
+		require.Equal(t, map[string]int{"/ tools/call": 1, "/mcp/ tools/call": 1}, seen)
+	}
+
+	// A place that is not there any more is left.
+	var moved atomic.Bool
+	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/" && !moved.Load():
+			http.Redirect(w, r, "/old", http.StatusTemporaryRedirect)
+		case r.URL.Path == "/old" && moved.Load():
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		}
+	}))
+	s.send(ping)
+	s.line()
+	moved.Store(true)
+	s.send(ping)
+	require.ErrorContains(t, s.failure(), "404 Not Found")
+	s.send(ping)
+	s.line()
+}
+
+// A call is sent again with other headers only if the server has refused them as the specification says.
+func TestWrongHeadersAreRefusedWith400(t *testing.T) {
+	for status, times := range map[int]int64{200: 1, 404: 1, 500: 1, 400: maxTries} {
+		var calls atomic.Int64
+		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), "tools/call") {
+				calls.Add(1)
+				answerJSON(w, status, `{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"header mismatch"}}`)
+				return
+			}
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":`+idOf(body)+`,"result":{"tools":[]}}`)
+		}))
+		s.send(callOf("1", "write", "{}"))
+		require.Contains(t, s.line(), "header mismatch")
+		require.Equal(t, times, calls.Load(), status)
+	}
+}
+
+// Each request has the credentials of the message that caused it.
+func TestCredentialsOfAMessage(t *testing.T) {
+	streams, ends := make(chan string, 10), make(chan string, 10)
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		who := r.Header.Get("Authorization")
+		switch {
+		case r.Method == http.MethodGet:
+			streams <- who
+			events(w, ":\n\n")
+			<-r.Context().Done()
+		case r.Method == http.MethodDelete:
+			ends <- who
+		case who == "stranger":
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.Contains(string(body), "initialize\""):
+			w.Header().Set("Mcp-Session-Id", "s")
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+		case strings.Contains(string(body), `"id"`):
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":`+idOf(body)+`,"result":"`+who+`"}`)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+	s := begin(t, url)
+	var mu sync.Mutex
+	accepted := map[string]int{}
+	s.accepted = func(authorization string) {
+		mu.Lock()
+		defer mu.Unlock()
+		accepted[authorization]++
+	}
+	say := func(line, who string) {
+		m, err := rpc.Read([]byte(line))
+		require.NoError(t, err)
+		m.Authorization = who
+		require.NoError(t, s.Write(m))
+	}
+	say(hi, "ada")
+	s.line()
+	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "ada")
+	require.Equal(t, "ada", <-streams)
+	const calls = 360
+	callers := []string{"ada", "bob"}
+	for i := range calls {
+		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x"}}`, i), callers[i%2])
+	}
+	for range calls {
+		m, err := rpc.Read([]byte(s.line()))
+		require.NoError(t, err)
+		n, err := strconv.Atoi(string(m.ID))
+		require.NoError(t, err)
+		require.Equal(t, callers[n%2], m.Text("result"))
+	}
+	say(ping, "stranger")
+	require.ErrorContains(t, s.failure(), "401 Unauthorized")
+	say(ping, "") // it has none of its own, and gets nobody else's
+	require.Contains(t, s.line(), canary)
+	say(ping, "bob")
+	require.Contains(t, s.line(), "bob")
+	mu.Lock()
+	require.Equal(t, map[string]int{"ada": 2 + calls/2, "bob": 1 + calls/2, "": 1}, accepted)
+	mu.Unlock()
+	s.Stop(time.Minute)
+	require.Equal(t, "bob", <-ends, "those that the server has last accepted")
+}

@@ -1,0 +1,17 @@
+package rpc
+
+// Reads reports whether a request of the method may be sent a second time although the first one may have
+// been carried out: it changes nothing, or the second changes nothing more. A call of a tool is not
+// among them: that depends on the tool.
+func Reads(method string) bool {
+	switch method {
+	case "initialize", "ping", "server/discover",
+		"tools/list", "prompts/list", "prompts/get", "completion/complete",
+		"resources/list", "resources/templates/list", "resources/read",
+		"resources/subscribe", "resources/unsubscribe", "subscriptions/listen", "logging/setLevel",
+		"tasks/get", "tasks/list", "tasks/result":
+		return true
+	default:
+		return false
+	}
+}
