@@ -3,6 +3,7 @@ package front
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -54,6 +55,11 @@ func (f *Front) address(req *http.Request) string {
 		return "address " + req.RemoteAddr
 	}
 	hops := strings.Split(strings.Join(req.Header.Values("X-Forwarded-For"), ","), ",")
+	if hops[0] != "" && !f.trusts(at) {
+		f.unbelieved.Do(func() {
+			f.Logger.WarnContext(req.Context(), "the header X-Forwarded-For is not believed: if a proxy of yours sends it, name its address with -trusted-proxies", slog.String("from", at.String()))
+		})
+	}
 	for _, hop := range slices.Backward(hops) {
 		if !f.trusts(at) {
 			break

@@ -58,8 +58,9 @@ type Front struct {
 
 	shared map[string]*shared // by the credentials that the servers get, "" if they get none
 
-	accounts *accounts
-	accepted table.Names[struct{}] // the names of credentials that the server has accepted
+	accounts   *accounts
+	unbelieved sync.Once             // a proxy that is not trusted was recorded
+	accepted   table.Names[struct{}] // the names of credentials that the server has accepted
 }
 
 // New returns a Front. Close has to be called.

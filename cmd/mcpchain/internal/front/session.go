@@ -58,7 +58,7 @@ func newSession(id string, shared bool, logger *slog.Logger) *session {
 	if !shared {
 		s.memory = &memory{}
 		s.alone = newStream(nil)
-		s.alone.name, s.alone.memory, s.alone.reader = aloneName, s.memory, 0
+		s.alone.name, s.alone.memory, s.alone.linked, s.alone.reader = aloneName, s.memory, true, 0
 		s.named[aloneName] = s.alone
 	}
 	return s

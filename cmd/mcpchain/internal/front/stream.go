@@ -31,7 +31,7 @@ type stream struct {
 	purse  purse  // of who has sent it
 	body   int    // its bytes
 	begun  bool   // it is counted as a call that runs; see begin
-	linked bool   // what belongs to no request may go to it; see session.link
+	linked bool   // it is of an owner of the session; see session.link, whose lock guards it
 
 	name   string  // in the IDs of its events; "" if it cannot be resumed
 	memory *memory // nil then
@@ -123,7 +123,7 @@ func (s *stream) put(m *rpc.Message, last bool) bool {
 	}
 	e := event{s.count, m}
 	s.count, s.ended = s.count+1, last
-	if s.memory != nil {
+	if s.memory != nil && s.linked {
 		s.memory.keep(s.name, s.by, e)
 	}
 	if waits {
