@@ -157,7 +157,7 @@ func TestInventedMethods(t *testing.T) {
 		case strings.HasPrefix(method, "acme/"):
 			return &mcp.ListToolsResult{}, nil
 		case strings.HasPrefix(method, "notifications/"):
-			return nil, nil //nolint:nilnil // as for a notification
+			return nil, nil
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such method"}
 	})
