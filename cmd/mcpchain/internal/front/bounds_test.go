@@ -251,6 +251,34 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	w.nothingIsHeld()
 }
 
+// Who comes back for one kept answer many times, and reads none of them, holds no more than answers that wait.
+func TestResumedAnswersThatNobodyReads(t *testing.T) {
+	big := `{"content":[],"x":"` + strings.Repeat("x", 9<<20-1000) + `"}`
+	w := newWorld(t, func(f *fake, m *rpc.Message) {
+		if !f.usual(m) {
+			f.answer(m, big)
+		}
+	}, behindAProxy)
+	w.front.accounts[waiting].Each = 40 << 20
+	mine := w.begin("2025-11-25")
+	res := w.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}`, append(from("192.0.2.1"), sessionHeader, mine)...)
+	events := eventsOf(res)
+	first, _ := events.next(t)
+	_, answer := events.next(t)
+	require.Contains(t, answer, "xxx")
+	ctx, gone := context.WithCancel(t.Context())
+	statuses := map[int]int{}
+	for range 10 {
+		res := w.do(ctx, http.MethodGet, "", append(from("192.0.2.1"), sessionHeader, mine, "Last-Event-ID", first)...)
+		if statuses[res.StatusCode]++; res.StatusCode != http.StatusOK {
+			require.Contains(t, all(t, res), "bytes of answers that wait to be read as may be for each caller")
+		}
+	}
+	require.Equal(t, map[int]int{http.StatusOK: 4, http.StatusTooManyRequests: 6}, statuses)
+	gone()
+	w.nothingIsHeld()
+}
+
 // What clients may read again is bounded for each of them and for all, over all sessions.
 func TestWhatIsKeptHasABound(t *testing.T) {
 	a := newAccounts(&Options{Sessions: 100})

@@ -318,7 +318,7 @@ func (f *Front) older(p *post) {
 		var err error
 		if s, err = f.begin(p.req, false); err != nil {
 			f.Logger.Warn("no session can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
-			unavailable(p, err)
+			unavailable(p.w, p.m.ID, err)
 			return
 		}
 		p.w.Header().Set(sessionHeader, s.id)
@@ -345,13 +345,13 @@ func (f *Front) admits(s *session, p *post) bool {
 }
 
 // unavailable answers what finds no place: with 429 if the caller has too much, with 503 if all have.
-func unavailable(p *post, err error) {
+func unavailable(w http.ResponseWriter, id rpc.ID, err error) {
 	status, what := http.StatusServiceUnavailable, "Service unavailable: "
 	if bound := (*boundError)(nil); errors.As(err, &bound) && bound.exceeded.Each {
 		status, what = http.StatusTooManyRequests, "Rate limited: "
 	}
-	p.w.Header().Set("Retry-After", "10")
-	fail(p.w, status, p.m.ID, int64(status), what+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
+	w.Header().Set("Retry-After", "10")
+	fail(w, status, id, int64(status), what+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
 }
 
 func noSession(w http.ResponseWriter, id rpc.ID) {

@@ -147,7 +147,7 @@ func (f *Front) subscribed(s *session, p *post) {
 		return
 	case err != nil:
 		f.Logger.Warn("a client cannot subscribe", slog.String("error", err.Error()))
-		unavailable(p, err)
+		unavailable(p.w, p.m.ID, err)
 		return
 	}
 	st.serve(p.w, p.req, manner{reader: st.reader, first: st.written(event{m: acknowledged(st.id, allowed)})})

@@ -86,6 +86,14 @@ func (m *memory) by(stream string) string {
 	return ""
 }
 
+// size returns how many bytes the events of after have.
+func (m *memory) size(stream string, number int) (size int) {
+	for _, e := range m.after(stream, number) {
+		size += len(e.m.Line)
+	}
+	return size
+}
+
 // after returns the events of a stream that follow one of it.
 func (m *memory) after(stream string, number int) (events []event) {
 	m.mu.Lock()

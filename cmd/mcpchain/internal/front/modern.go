@@ -57,7 +57,7 @@ func (f *Front) modern(p *post, version string) {
 	switch {
 	case err != nil:
 		f.Logger.Warn("no server can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
-		unavailable(p, err)
+		unavailable(p.w, p.m.ID, err)
 		return
 	case failed != nil:
 		writeMessage(p.w, http.StatusServiceUnavailable, failed.With(m.ID, "id"))

@@ -42,7 +42,14 @@ func (s *session) resume(w http.ResponseWriter, req *http.Request, id string) {
 		st = newStream(nil)
 		st.name, st.memory, st.ended = "", s.memory, true
 	}
-	reader := st.take(number) // as long as nothing can be added
+	again := s.memory.size(st.name, number)
+	if err := st.purse.take(waiting, again); err != nil { // many may come back for one answer
+		s.mu.Unlock()
+		unavailable(w, nil, err)
+		return
+	}
+	reader := st.take(number) // as long as nothing can be added; it counts what waits
+	st.purse.give(waiting, again)
 	s.mu.Unlock()
 	if st.empty() { // 404 would mean that there is no session
 		http.Error(w, "Bad Request: the events after this one are not kept any more", http.StatusBadRequest)

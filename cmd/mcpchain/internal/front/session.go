@@ -120,7 +120,7 @@ func (s *session) speaks() string {
 // refuse answers a request that open refuses.
 func (s *session) refuse(p *post, why error) {
 	if !errors.Is(why, errUsed) {
-		unavailable(p, why)
+		unavailable(p.w, p.m.ID, why)
 		return
 	}
 	fail(p.w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "Invalid message: "+why.Error()+".")

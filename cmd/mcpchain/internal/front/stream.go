@@ -271,16 +271,21 @@ func (s *stream) wrote(events ...event) {
 	}
 }
 
-// written returns an event as it is written.
-func (s *stream) written(e event) []byte {
-	b := make([]byte, 0, len(e.m.Line)+eventHead)
-	if b = append(b, "event: message\n"...); s.name != "" {
+// head returns what stands before the message of an event, with room for more.
+func (s *stream) head(e event, room int) []byte {
+	b := append(make([]byte, 0, room+eventHead), "event: message\n"...)
+	if s.name != "" {
 		b = append(append(append(b, "id: "...), s.eventID(e.number)...), '\n')
 		s.mu.Lock()
 		s.first = true
 		s.mu.Unlock()
 	}
-	b = append(b, "data: "...)
+	return append(b, "data: "...)
+}
+
+// written returns an event as it is written.
+func (s *stream) written(e event) []byte {
+	b := s.head(e, len(e.m.Line))
 	for rest := e.m.Line; len(rest) > 0; { // breaks stand between tokens, and would end the line of the event
 		part := rest
 		if at := bytes.IndexAny(rest, "\r\n"); at >= 0 {

@@ -77,7 +77,7 @@ func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
 		}
 		for _, e := range events {
 			if err == nil {
-				err = out.write(s.written(e))
+				err = out.event(s, e)
 			}
 			s.wrote(e)
 		}
@@ -104,6 +104,17 @@ func (o *output) begin(first []byte) (err error) {
 		err = o.write(first)
 	}
 	return errors.Join(err, o.control.Flush())
+}
+
+// longEvent is from where on an event is not copied to be written. A handler outside looks at shorter ones.
+const longEvent = 64 << 10
+
+// event writes an event of a stream.
+func (o *output) event(s *stream, e event) error {
+	if len(e.m.Line) < longEvent || e.m.Error != nil || bytes.ContainsAny(e.m.Line, "\r\n") {
+		return o.write(s.written(e))
+	}
+	return errors.Join(o.write(s.head(e, 0)), o.write(e.m.Line), o.write([]byte("\n\n")))
 }
 
 func (o *output) write(part []byte) error {
