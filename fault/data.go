@@ -33,11 +33,13 @@ type Data struct {
 	RequiredPermission string         `json:"required_permission,omitempty"`
 	Retry              *Retry         `json:"retry,omitempty"`
 	RecoverySteps      []Step         `json:"recovery_steps,omitempty"`
-	CorrectedArguments map[string]any `json:"corrected_arguments,omitempty"` // the complete arguments that were meant, if that is certain
+	CorrectedArguments map[string]any `json:"corrected_arguments,omitempty"` // the complete arguments that were meant, if that is certain and nothing in them is hidden
 	CorrectedTool      string         `json:"corrected_tool,omitempty"`      // the tool that takes them
 	Party              Party          `json:"party,omitempty"`
 	Details            map[string]any `json:"details,omitempty"`
 	ReferenceID        string         `json:"reference_id,omitempty"`
+
+	withheld *correction // instead of CorrectedArguments, if a value in it must not be shown
 }
 
 // A Violation is one error in the arguments of a call.
@@ -173,6 +175,7 @@ func FromData(d Data) *Error {
 		}
 		return v
 	})
+	d.withoutSecrets()
 	return fromData(d, plainMember)
 }
 
@@ -247,6 +250,9 @@ func (d Data) mapped(text func(string) string, value func(name string, v any) an
 	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step { return s.mapped(text, value) })
 	d.Details = mapOrNil(d.Details, text, value)
 	d.CorrectedArguments = mapOrNil(d.CorrectedArguments, text, func(_ string, v any) any { return value("", v) })
+	if c := d.withheld; c != nil {
+		d.withheld = &correction{text(c.tool), mapMap(c.arguments, text, func(_ string, v any) any { return mapValue(v, text) })}
+	}
 	return d
 }
 

@@ -30,7 +30,6 @@ package fault
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -271,10 +270,23 @@ func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 	if !changed {
 		return e
 	}
-	if data.CorrectedTool != e.data.CorrectedTool || !reflect.DeepEqual(data.CorrectedArguments, e.data.CorrectedArguments) {
-		data.CorrectedTool, data.CorrectedArguments = "", nil // a correction with a hidden part would be wrong
-	}
+	data.showOnly(data.correction(), e.data.correction())
 	return &Error{data: data, cause: e.cause}
+}
+
+// corrected returns a copy with another corrected call, which is none without arguments.
+func (e *Error) corrected(tool string, arguments map[string]any) *Error {
+	return e.change(func(c *Error) { c.data.correct(correction{tool, arguments}) })
+}
+
+// hidingBy returns a copy whose corrected call has passed through the scrubber.
+func (e *Error) hidingBy(scrubber func(string) string) *Error {
+	return e.change(func(c *Error) {
+		whole := c.data.correction()
+		text := func(s string) string { return valid(scrubber(s)) }
+		members := mapMap(whole.arguments, text, func(_ string, v any) any { return mapValue(v, text) })
+		c.data.showOnly(correction{text(whole.tool), members}, whole)
+	})
 }
 
 // specific drops the general suggestion of the kind, because this failure has a better one.

@@ -18,6 +18,25 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 		}
 		return 0
 	}
+	inner.Correction = func(e error) (string, map[string]any) {
+		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
+			c := f.data.correction()
+			return c.tool, c.arguments
+		}
+		return "", nil
+	}
+	inner.Tries = func(e error) string {
+		if f := e.(*Error); f != nil { //nolint:forcetypeassert // of internal/faults
+			return f.data.tries()
+		}
+		return ""
+	}
+	inner.HidingBy = func(e error, scrubber func(string) string) error {
+		return e.(*Error).hidingBy(scrubber) //nolint:forcetypeassert // of internal/faults
+	}
+	inner.Corrected = func(e error, tool string, arguments map[string]any) error {
+		return e.(*Error).corrected(tool, arguments) //nolint:forcetypeassert // of internal/faults
+	}
 	inner.WithReference = func(e error, id string) error {
 		return e.(*Error).withReference(id) //nolint:forcetypeassert // of internal/faults
 	}

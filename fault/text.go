@@ -28,11 +28,9 @@ func (d *Data) text(reference bool) string {
 	}
 	d.Retry.text(&b, d.Type)
 	stepsText(&b, d.RecoverySteps)
-	if len(d.CorrectedArguments) > 0 {
-		if arguments := compact(d.CorrectedArguments); len(arguments) <= maxMessage { // complete, or not at all
-			b.WriteString("\nTry: ")
-			b.WriteString(strings.TrimSpace(words.Cut(d.CorrectedTool, maxText) + " " + arguments))
-		}
+	if line := d.tries(); line != "" {
+		b.WriteString("\nTry: ")
+		b.WriteString(line)
 	}
 	if reference && d.ReferenceID != "" {
 		b.WriteString("\nReference: ")

@@ -133,6 +133,12 @@ func noMessage(message json.RawMessage) string {
 	}
 }
 
+// isNone reports whether a message is none of a request, a notification and an answer.
+func isNone(message []byte) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(message, &members) == nil && members["method"] == nil && members["result"] == nil && members["error"] == nil
+}
+
 // noRequest returns what else the SDK may have found in a single message, "" for nothing that is known.
 func noRequest(body []byte) string {
 	decoded, err := jsonrpc.DecodeMessage(body)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,6 +45,8 @@ const maxLine = 16 << 20
 // -32600), recorded with its length only, and dropped. So is a line above
 // 16 MiB, which is the SDK's own bound, and a batch, which the protocol has not had since
 // version 2025-06-18. A message has to be one line, as the protocol says.
+//
+// An error without a code gets one: -32600 before the session has begun, then -32603. The SDK sends 0.
 //
 // Stdio follows each request until its answer has been written, so that package drain can
 // wait for that.
@@ -83,6 +86,7 @@ func (t *lines) Connect(ctx context.Context) (mcp.Connection, error) {
 type connection struct {
 	mcp.Connection
 
+	begun      atomic.Bool // an answer was a success
 	mu         sync.Mutex
 	unanswered map[jsonrpc.ID]*exchange.Exchange
 }
@@ -109,6 +113,7 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Write implements [mcp.Connection].
 func (c *connection) Write(ctx context.Context, message jsonrpc.Message) error {
 	if answer, ok := message.(*jsonrpc.Response); ok {
+		message = c.coded(answer)
 		c.mu.Lock()
 		x := c.unanswered[answer.ID]
 		delete(c.unanswered, answer.ID) // once it has read the answer, the client may use the ID again
@@ -118,6 +123,25 @@ func (c *connection) Write(ctx context.Context, message jsonrpc.Message) error {
 		}
 	}
 	return c.Connection.Write(ctx, message)
+}
+
+// coded returns the answer with a code, if its error has none: the SDK would send 0, which says nothing.
+// Before the session has begun no handler is asked, so the request was wrong.
+func (c *connection) coded(answer *jsonrpc.Response) *jsonrpc.Response {
+	if answer.Error == nil {
+		c.begun.Store(true) // initialize or server/discover comes first
+		return answer
+	}
+	var wire *jsonrpc.Error
+	if errors.As(answer.Error, &wire) && wire.Code != 0 {
+		return answer
+	}
+	code, with := int64(jsonrpc.CodeInternalError), *answer
+	if !c.begun.Load() {
+		code = jsonrpc.CodeInvalidRequest
+	}
+	with.Error = &jsonrpc.Error{Code: code, Message: answer.Error.Error()}
+	return &with
 }
 
 // Close implements [mcp.Connection].
@@ -169,12 +193,15 @@ func (r *goodLines) Read(p []byte) (int, error) {
 		}
 		var code int64
 		var reason string
+		id := json.RawMessage("null") // which JSON-RPC prescribes if the ID cannot be read
 		if size > len(line) {
 			code, reason = jsonrpc.CodeInvalidRequest, "the message is too long"
 		} else if line = bytes.TrimSpace(line); len(line) > 0 {
 			code, reason = broken(line, "line")
 			if code == 0 && line[0] == '[' {
 				code, reason = jsonrpc.CodeInvalidRequest, "batches are not supported"
+			} else if code == 0 && isNone(line) { // the SDK takes it for an answer, and drops it
+				code, reason, id = jsonrpc.CodeInvalidRequest, `the message has neither "method" nor "result" nor "error"`, idOf(line)
 			}
 		}
 		if code == 0 {
@@ -185,7 +212,7 @@ func (r *goodLines) Read(p []byte) (int, error) {
 		}
 		reference := newReference()
 		call.Warn(context.Background(), r.logger, "a line is no message", slog.String("reference", reference), slog.Int("bytes", size), slog.String("reason", reason))
-		if err := r.answer(invalid(code, reason), reference); err != nil {
+		if err := r.answer(id, invalid(code, reason), reference); err != nil {
 			return 0, err
 		}
 	}
@@ -208,9 +235,8 @@ func (r *goodLines) line() (line []byte, size int, err error) {
 	}
 }
 
-// answer sends the error to the client, with the ID null, which JSON-RPC prescribes if the
-// ID cannot be read.
-func (r *goodLines) answer(why unread, reference string) error {
-	_, err := r.out.Write(append(encodeError(json.RawMessage("null"), why.error(reference)), '\n'))
+// answer sends the error to the client.
+func (r *goodLines) answer(id json.RawMessage, why unread, reference string) error {
+	_, err := r.out.Write(append(encodeError(id, why.error(reference)), '\n'))
 	return err
 }

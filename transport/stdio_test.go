@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -85,4 +86,52 @@ func TestTransportReadsTheLastLine(t *testing.T) {
 	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Validation Error: the line is no JSON.\nReference: `+reference[1]+`",
 		"data":{"type":"validation_error","message":"the line is no JSON","reference_id":"`+reference[1]+`"}}}`, out.String())
 	require.Contains(t, log.String(), reference[1])
+}
+
+// TestTransportAnswersWhatTheSDKDrops: a message that is neither a request nor an answer is refused under
+// its own ID, and no error has the code 0.
+func TestTransportAnswersWhatTheSDKDrops(t *testing.T) {
+	serverReads, clientWrites := io.Pipe()
+	clientReads, serverWrites := io.Pipe()
+	server := mcp.NewServer(&mcp.Implementation{Name: "server"}, nil)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "prompts/list" {
+				return nil, errors.New("plain words")
+			}
+			return next(ctx, method, req)
+		}
+	})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.Run(context.Background(), Stdio(&StdioOptions{In: serverReads, Out: serverWrites, Logger: slog.New(slog.DiscardHandler)}))
+	}()
+	answers := bufio.NewReader(clientReads)
+	for _, c := range []struct{ line, id, code string }{
+		{`{"jsonrpc":"2.0","id":"a","params":{}}`, `"a"`, "-32600"},
+		{`{"jsonrpc":"2.0","id":2}`, "2", "-32600"},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`, "3", "-32600"}, // before initialize
+		{`{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":5}}`, "4", "-32600"},
+		{`{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, "5", ""},
+		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", ""},
+		{`{"jsonrpc":"2.0","id":6,"method":"prompts/list"}`, "6", "-32603"},
+		{`{"jsonrpc":"2.0","id":7,"method":"no/such"}`, "7", "-32601"}, // as it was
+	} {
+		_, err := io.WriteString(clientWrites, c.line+"\n")
+		require.NoError(t, err)
+		if c.id == "" {
+			continue
+		}
+		line, err := answers.ReadString('\n')
+		require.NoError(t, err)
+		var m struct {
+			ID    json.RawMessage
+			Error struct{ Code json.Number }
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &m), line)
+		require.Equal(t, c.id, string(m.ID), line)
+		require.Equal(t, c.code, m.Error.Code.String(), line)
+	}
+	require.NoError(t, clientWrites.Close())
+	require.NoError(t, <-ended)
 }

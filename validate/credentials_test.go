@@ -93,7 +93,7 @@ func TestCredentialsAreRefused(t *testing.T) {
 			{"login", `{"user":"bob","password":"` + harness.Canary + `"}`, ""},
 			{"login", `{"user":"` + aToken + `","password":"` + harness.Canary + `"}`, "Argument 'user' carries a credential, and this tool does not ask for one." + withoutIt},
 			{"login", `{"user":"bob","PASSWORD":"hunter2"}`, "Argument 'PASSWORD' is unknown, and 'password' is missing. Did you mean 'password'?\nRetry: only with corrected arguments.\n" +
-				`Try: login {"password":"hunter2","user":"bob"}`}, // which the schema says, not we; the sender gets back its own
+				`Try: login {"password":<as you sent it>,"user":"bob"}`},
 			{"marked", `{"value":"` + aToken + `"}`, ""},
 			{"marked", `{"value":"` + aToken + `","query":"` + aToken + `"}`, "Argument 'query' carries"},
 			{"env", `{"GH":"` + aToken + `","NPM_TOKEN":"` + harness.Canary + `"}`, ""},

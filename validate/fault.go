@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/faults"
 )
@@ -13,22 +12,20 @@ import (
 // answer stays below 4 KB.
 const maxAnswer = 3584
 
-// An answer is what is said of wrong arguments: to everybody, and to the caller alone.
-type answer struct {
-	public  *fault.Error
-	private *classify.Correction
-}
-
-// faultOf makes one fault of a report: as many of its violations as fit, and the corrected
-// arguments for a tool with a name, if there is no secret in them. Without a report it is the
-// generic one: what the SDK says of wrong arguments is not for a caller.
+// faultOf makes one fault of a report: as many of its violations as fit, and the corrected call of
+// a tool with a name. Without a report it is the generic one: what the SDK says of wrong arguments
+// is not for a caller.
 func faultOf(report *explain.Report, tool string) *fault.Error {
 	if report == nil || len(report.Violations) == 0 {
 		return fault.Generic(fault.KindValidation)
 	}
 	total := max(report.Total, len(report.Violations))
 	shown := report.Violations[:min(len(report.Violations), explain.MaxShown)]
-	for corrected := tool != "" && report.Corrected != nil && !report.Secret; ; {
+	var meant map[string]any
+	if tool != "" {
+		meant = correctionOf(report)
+	}
+	for {
 		e := faults.FirstViolations(total, shown...)
 		if report.More {
 			e = e.WithMessage("At least " + e.Message())
@@ -37,16 +34,15 @@ func faultOf(report *explain.Report, tool string) *fault.Error {
 			// In the line of its sentence, as it is where there are several.
 			e = e.Suggest("").WithMessage(e.Message() + " " + hint)
 		}
-		if d := e.Data(); corrected && json.Unmarshal(report.Corrected, &d.CorrectedArguments) == nil {
-			d.CorrectedTool = tool
-			e = fault.FromData(d)
+		if meant != nil {
+			e = faults.Corrected(e, tool, meant)
 		}
 		one := fault.Violation{Field: shown[0].Field, Rule: shown[0].Rule, Message: shown[0].Message}
 		switch {
-		case fits(e, 0):
+		case fits(e):
 			return e
-		case corrected:
-			corrected = false
+		case meant != nil:
+			meant = nil
 		case len(shown) > 1:
 			shown = shown[:len(shown)-1]
 		case shown[0] != one:
@@ -57,12 +53,23 @@ func faultOf(report *explain.Report, tool string) *fault.Error {
 	}
 }
 
-// fits reports whether there is room for a fault, and for so many bytes more.
-func fits(e *fault.Error, more int) bool {
+// correctionOf returns the arguments that were meant, as they may be shown, nil for none.
+func correctionOf(report *explain.Report) (meant map[string]any) {
+	if report.Withheld != nil {
+		return report.Withheld
+	}
+	if json.Unmarshal(report.Corrected, &meant) != nil {
+		return nil
+	}
+	return meant
+}
+
+// fits reports whether there is room for a fault.
+func fits(e *fault.Error) bool {
 	machine, err := e.MarshalJSON() // as long as json.Marshal makes it, which would read it once more
 	if err != nil {
 		return false
 	}
 	text, err := json.Marshal(e.Text())
-	return err == nil && len(machine)+len(text)+more <= maxAnswer
+	return err == nil && len(machine)+len(text) <= maxAnswer
 }

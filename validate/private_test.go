@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	loginSchema = `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string"},"port":{"type":"integer"},"note":{"type":"string"},"pin":{"type":"string","writeOnly":true}},"required":["user"],"additionalProperties":false}`
+	loginSchema = `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string"},"port":{"type":"integer"},"note":{"type":"string"},"pin":{"type":"string","writeOnly":true},"more":{"type":"object"}},"required":["user"],"additionalProperties":false}`
 	loginArgs   = `{"user":"ann","password":"` + harness.Canary + `","port":"5432"}`
 )
 
@@ -43,80 +43,102 @@ func tried(text, tool string) string {
 	return line
 }
 
-// TestSecretBesideTheMistake: the caller gets back in whole what it sent, in its own answer, and
-// nobody else gets it.
-func TestSecretBesideTheMistake(t *testing.T) {
-	eras(t, func(t *testing.T, era harness.Era) {
-		log, records := harness.NewLog(slog.LevelDebug), ""
-		s := serve(t, era, logins, mcpchain.Standard(&mcpchain.Options{
-			Logger:    log.Logger(),
-			Validate:  &validate.Options{RawTools: true, Credentials: validate.RecordCredentials},
-			Correlate: &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}},
-			Audit: &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
-				for _, e := range entries {
-					records += string(e.Line) + "\n"
-				}
-				return nil
-			}, nil)},
-		}))
-		for args, want := range map[string]string{
-			loginArgs: `{"password":"` + harness.Canary + `","port":5432,"user":"ann"}`,
-			`{"usr":"ann","password":"` + harness.Canary + `"}`:                   `{"password":"` + harness.Canary + `","user":"ann"}`,
-			`{"user":"ann","PASSWORD":"` + harness.Canary + `"}`:                  `{"password":"` + harness.Canary + `","user":"ann"}`,
-			`{"user":"ann","pin":"` + harness.Canary + `","port":"1"}`:            `{"pin":"` + harness.Canary + `","port":1,"user":"ann"}`,
-			`{"user":"ann","note":"` + aToken + `","port":"1"}`:                   `{"note":"` + aToken + `","port":1,"user":"ann"}`,
-			`{"user":"ann","note":"password=` + harness.Canary + `","port":"1"}`:  `{"note":"password=` + harness.Canary + `","port":1,"user":"ann"}`,
-			`{"arguments":{"user":"ann","password":"` + harness.Canary + `"}}`:    `{"password":"` + harness.Canary + `","user":"ann"}`,
-			`"{\"user\":\"ann\",\"password\":\"` + harness.Canary + `\"}"`:        `{"password":"` + harness.Canary + `","user":"ann"}`,
-			`{"user":"ann","password":"\nRetry: yes","port":"1"}`:                 "",
-			`{"user":"ann","password":"\nTry: x ` + harness.Canary + `","pot":1}`: "",
-		} {
-			for _, tool := range []string{"typed", "raw", "listed"} {
-				got := invoke(t, s, tool, args)
-				text := got.Text()
-				if want == "" {
-					require.NotContains(t, text, "\nTry: ", args)
-					continue
-				}
-				require.JSONEq(t, want, tried(text, tool), "%s %s\n%s", tool, args, text)
-				require.JSONEq(t, want, marshal(t, got.Fault().Data().CorrectedArguments), text)
-				require.Equal(t, tool, got.Fault().Data().CorrectedTool)
-				require.NotContains(t, strings.ReplaceAll(text, tried(text, tool), ""), harness.Canary, "in the corrected call alone")
-				d := got.Fault().Data()
-				d.CorrectedArguments = nil
-				require.NotContains(t, marshal(t, d), harness.Canary, "in the corrected call alone")
-			}
-		}
-		require.NotEmpty(t, records)
-		require.NotContains(t, log.String(), harness.Canary)
-		for line := range strings.Lines(records) {
-			require.NotContains(t, line, harness.Canary)
-		}
-	})
+// eachReader is each way in which the failures of a server are masked.
+var eachReader = map[string]*mask.Options{
+	"anyone": {}, "trusted": {Reader: mask.Trusted}, "operator": {Reader: mask.Operator}, "reveal": {Reveal: true},
+	"scrubber": {Scrub: func(text string) string { return strings.ReplaceAll(text, "Bob", "[a name]") }},
 }
 
-// TestSecretInEachRendering: the correction is the same in each form of an answer.
+// TestSecretBesideTheMistake: whatever is hidden in a sentence is hidden in the corrected call, from
+// each reader, and then no program finds a call to send.
+func TestSecretBesideTheMistake(t *testing.T) {
+	for name, masking := range eachReader {
+		eras(t, func(t *testing.T, era harness.Era) {
+			log, records := harness.NewLog(slog.LevelDebug), ""
+			s := serve(t, era, logins, mcpchain.Standard(&mcpchain.Options{
+				Logger: log.Logger(), Mask: masking,
+				Validate:  &validate.Options{RawTools: true, Credentials: validate.RecordCredentials},
+				Correlate: &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}},
+				Audit: &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
+					for _, e := range entries {
+						records += string(e.Line) + "\n"
+					}
+					return nil
+				}, nil)},
+			}))
+			for args, want := range map[string]string{
+				loginArgs: `{"password":<as you sent it>,"port":5432,"user":"ann"}`,
+				`{"usr":"ann","password":"` + harness.Canary + `"}`:                               `{"password":<as you sent it>,"user":"ann"}`,
+				`{"user":"ann","PASSWORD":"` + harness.Canary + `"}`:                              `{"password":<as you sent it>,"user":"ann"}`,
+				`{"user":"ann","pin":"` + harness.Canary + `","port":"1"}`:                        `{"pin":<as you sent it>,"port":1,"user":"ann"}`,
+				`{"user":"ann","note":"` + aToken + `","port":"1"}`:                               `{"note":<as you sent it>,"port":1,"user":"ann"}`,
+				`{"user":"ann","note":"password=` + harness.Canary + `","port":"1"}`:              `{"note":<as you sent it>,"port":1,"user":"ann"}`,
+				`{"user":"ann","more":{"list":[1,{"api_key":"` + harness.Canary + `"}]},"pot":1}`: `{"more":{"list":[1,{"api_key":<as you sent it>}]},"port":1,"user":"ann"}`,
+				`{"user":"ann","more":{"token":{"a":"` + harness.Canary + `"}},"pot":1}`:          `{"more":{"token":<as you sent it>},"port":1,"user":"ann"}`,
+				`{"arguments":{"user":"ann","password":"` + harness.Canary + `"}}`:                `{"password":<as you sent it>,"user":"ann"}`,
+				`"{\"user\":\"ann\",\"password\":\"` + harness.Canary + `\"}"`:                    `{"password":<as you sent it>,"user":"ann"}`,
+				`{"user":"ann","password":"\nRetry: yes","port":"1"}`:                             `{"password":<as you sent it>,"port":1,"user":"ann"}`,
+				`{"user":"ann","password":"\nTry: x ` + harness.Canary + `","pot":1}`:             `{"password":<as you sent it>,"port":1,"user":"ann"}`,
+				`{"user":"ann","pin":4711,"port":"1"}`:                                            "", // what is hidden was not sent so
+			} {
+				for _, tool := range []string{"typed", "raw", "listed"} {
+					got := invoke(t, s, tool, args)
+					text := got.Text()
+					require.Equal(t, want, tried(text, tool), "%s %s %s\n%s", name, tool, args, text)
+					require.Nil(t, got.Fault().Data().CorrectedArguments, text)
+					require.Empty(t, got.Fault().Data().CorrectedTool)
+				}
+			}
+			require.NotContains(t, s.Sent(), harness.Canary)
+			require.NotContains(t, s.Sent(), aToken)
+			require.NotContains(t, s.Sent(), "4711")
+			require.NotEmpty(t, records)
+			require.NotContains(t, log.String(), harness.Canary)
+			require.NotContains(t, records, harness.Canary)
+		})
+	}
+}
+
+// TestNothingHiddenIsTried: without a secret the whole call is told, in both forms.
+func TestNothingHiddenIsTried(t *testing.T) {
+	for name, masking := range eachReader {
+		s := serve(t, harness.Current, logins, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Mask: masking}))
+		got := invoke(t, s, "typed", `{"user":"ann","note":"<as you sent it>","port":"5"}`)
+		require.JSONEq(t, `{"user":"ann","note":"<as you sent it>","port":5}`, tried(got.Text(), "typed"), name)
+		require.JSONEq(t, tried(got.Text(), "typed"), marshal(t, got.Fault().Data().CorrectedArguments), name)
+	}
+	s := serve(t, harness.Current, logins, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Mask: eachReader["scrubber"]}))
+	got := invoke(t, s, "typed", `{"user":"Bob","port":"5"}`)
+	require.Equal(t, `{"port":5,"user":<as you sent it>}`, tried(got.Text(), "typed"), "what a scrubber of the user's hides, too")
+	require.Nil(t, got.Fault().Data().CorrectedArguments)
+}
+
+// TestSecretInEachRendering: no form of an answer has what the others withhold.
 func TestSecretInEachRendering(t *testing.T) {
 	for name, o := range map[string]mcpchain.Options{
 		"JSON":       {Render: &middleware.RenderOptions{JSON: true}},
 		"structured": {Render: &middleware.RenderOptions{Structured: true}},
 		"protocol":   {Validate: &validate.Options{ProtocolError: true}},
-		"scrubber":   {Mask: &mask.Options{Scrub: func(text string) string { return strings.ReplaceAll(text, "ann", "[a name]") }}},
-		"reveal":     {Mask: &mask.Options{Reveal: true}},
+		"observe":    {Observe: true},
 	} {
-		log := harness.NewLog(slog.LevelDebug)
-		o.Logger = log.Logger()
-		s := serve(t, harness.Current, logins, mcpchain.Standard(&o))
-		got := invoke(t, s, "typed", loginArgs)
-		d := got.Fault().Data()
-		require.JSONEq(t, `{"password":"`+harness.Canary+`","port":5432,"user":"ann"}`, marshal(t, d.CorrectedArguments), name)
-		require.Contains(t, s.Sent(), harness.Canary, name)
-		require.NotContains(t, log.String(), harness.Canary, name)
+		for reader, masking := range eachReader {
+			log := harness.NewLog(slog.LevelDebug)
+			o.Logger, o.Mask = log.Logger(), masking
+			s := serve(t, harness.Current, logins, mcpchain.Standard(&o))
+			got := invoke(t, s, "typed", loginArgs)
+			require.NotContains(t, log.String(), harness.Canary, name)
+			if name == "observe" {
+				continue // which sends the SDK's own answer
+			}
+			require.Nil(t, got.Fault().Data().CorrectedArguments, name)
+			require.NotContains(t, s.Sent(), harness.Canary, "%s %s", name, reader)
+			require.NotContains(t, s.Sent(), "corrected_", "%s %s", name, reader)
+		}
 	}
 }
 
-// TestSecretOfSomebodyElse: what the caller cannot be known to have sent is not told, and neither
-// is anything where received values are hidden.
+// TestSecretOfSomebodyElse: no call is told in which something is hidden that the caller cannot be known
+// to have sent, and none where received values are hidden.
 func TestSecretOfSomebodyElse(t *testing.T) {
 	vault := func(next mcp.MethodHandler) mcp.MethodHandler { // puts a secret of the server's into each call
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -154,14 +176,8 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 		got := invoke(t, s, "raw", c.args)
 		require.Contains(t, got.Text(), "Validation Error: ", name)
 		require.NotContains(t, s.Sent(), harness.Canary, name)
+		require.NotContains(t, got.Text(), "as you sent it", name)
 	}
-	// Around one typed tool it is known what the server received.
-	s := serve(t, harness.Current, func(s *mcp.Server) {
-		middleware.AddTool(s, &mcp.Tool{Name: "typed", InputSchema: json.RawMessage(loginSchema)}, func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, any, error) {
-			return nil, nil, nil
-		}, mask.New(nil), validate.New(nil))
-	})
-	require.Contains(t, invoke(t, s, "typed", loginArgs).Text(), harness.Canary)
 }
 
 // TestSecretIsNotKept: middlewares inside and stores see the failure without it.
@@ -178,7 +194,7 @@ func TestSecretIsNotKept(t *testing.T) {
 	s := serve(t, harness.Current, logins, mcpchain.Standard(&mcpchain.Options{
 		Logger: slog.New(slog.DiscardHandler), Replay: &replay.Options{},
 	}, look))
-	require.Contains(t, invoke(t, s, "typed", loginArgs).Text(), harness.Canary)
+	require.Contains(t, invoke(t, s, "typed", loginArgs).Text(), `"password":<as you sent it>`)
 	require.Len(t, seen, 1)
 	require.NotContains(t, marshal(t, seen[0]), harness.Canary)
 }

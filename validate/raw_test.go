@@ -142,7 +142,7 @@ func TestCorrected(t *testing.T) {
 	d := invoke(t, s, "raw", `{"colour":"red","items":[{"sku":"a","quantity":"5"}]}`).Fault().Data()
 	require.JSONEq(t, `{"color":"red","items":[{"sku":"a","quantity":5}]}`, marshal(t, d.CorrectedArguments))
 	d = invoke(t, s, "raw", `{"colour":"red","password":"x"}`).Fault().Data()
-	require.JSONEq(t, `{"color":"red","password":"x"}`, marshal(t, d.CorrectedArguments))
+	require.Nil(t, d.CorrectedArguments, "a value in it is withheld")
 	for _, args := range []string{`{"colour":"red","note":5,"items":5}`, `{"color":5,"color":6}`} {
 		got := invoke(t, s, "raw", args)
 		require.Nil(t, got.Fault().Data().CorrectedArguments, args)

@@ -55,16 +55,16 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 		checked, report := v.check(s, req)
 		if report != nil {
 			name := toolName(c, req)
-			e := faultOf(report, name)
-			err := &refused{e, known, call.ArgumentsOf(req), name, report.Secret}
-			v.explain(c, c.Failure(nil, err), answer{public: e})
+			e := answered(c, report, name, call.ArgumentsOf(req))
+			err := &refused{e, known, call.ArgumentsOf(req), name, report.Withheld != nil}
+			v.explain(c, c.Failure(nil, err), e)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
 			if e := v.handlerFault(f, call.ArgumentsOf(checked), known); e != nil {
 				err = &explainedError{err}
-				v.explain(c, c.Failure(res, err), answer{public: e})
+				v.explain(c, c.Failure(res, err), e)
 			}
 		}
 		return res, err
@@ -112,11 +112,11 @@ func (e *explainedError) Unwrap() error { return e.error }
 // refused is the error of arguments that Tool refused. It is a fault, which a middleware
 // of this package that stands outside makes anew where its own options say so.
 type refused struct {
-	fault  *fault.Error
-	schema func() *explain.Schema
-	args   []byte // what it is about
-	tool   string
-	secret bool // there is a correction that a middleware around the server may tell
+	fault    *fault.Error
+	schema   func() *explain.Schema
+	args     []byte // what it is about
+	tool     string
+	withheld bool // of its correction more may be known to a middleware around the server
 }
 
 func (e *refused) Error() string { return e.fault.Error() }

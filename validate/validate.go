@@ -46,6 +46,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/table"
@@ -204,9 +205,9 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 // admit returns the request that the handler gets, or the error of one that is refused.
 func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
 	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
-	if refusal.public != nil {
-		v.explain(c, c.Failure(nil, refusal.public), refusal)
-		err = refusal.public
+	if refusal != nil {
+		v.explain(c, c.Failure(nil, refusal), refusal)
+		err = refusal
 	}
 	if c.Observing() {
 		if err != nil {
@@ -219,42 +220,45 @@ func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, ne
 
 // failed explains the failure of a call, if it can.
 func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.Request, next mcp.MethodHandler, f *failure.Failure) {
-	var e answer
+	var e *fault.Error
 	switch {
 	case f.Wire() != nil:
 		v.suggest(ctx, c, f)
 	case c.Method() == middleware.MethodCallTool:
 		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
-		e.public = v.promptFault(ctx, c, checked, next)
+		e = v.promptFault(ctx, c, checked, next)
 	}
-	if e.public != nil {
+	if e != nil {
 		v.explain(c, f, e)
 	}
 }
 
 // before returns the request that the handler gets, or what is said of one that is refused.
 // unchecked says why RawTools could not check the arguments, if it should have.
-func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked error, refusal answer, err error) {
+func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked error, refusal *fault.Error, err error) {
+	if c.Method() == call.MethodSetLevel {
+		return req, nil, levelFault(req), nil
+	}
 	tool := c.Method() == middleware.MethodCallTool
 	if !tool && c.Method() != middleware.MethodGetPrompt {
-		return req, nil, answer{}, nil
+		return req, nil, nil, nil
 	}
 	if e := v.credentials(ctx, c, req, next); e != nil {
-		return req, nil, answer{public: e}, nil
+		return req, nil, e, nil
 	}
 	if !tool {
 		if v.StrictPrompts {
 			if e := v.promptFault(ctx, c, req, next); e != nil {
-				return req, nil, answer{public: e}, nil
+				return req, nil, e, nil
 			}
 		}
-		return req, nil, answer{}, nil
+		return req, nil, nil, nil
 	}
 	sent := call.ArgumentsOf(req)
 	req = withObject(req)
 	if !v.RawTools {
-		return req, nil, answer{}, nil
+		return req, nil, nil, nil
 	}
 	var report *explain.Report
 	byTool(callOf(ctx, c, req), next, func(tool *mcp.Tool, missing error) bool {
@@ -265,16 +269,16 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 	})
 	switch {
 	case ctx.Err() != nil:
-		return req, nil, answer{}, ctx.Err() // the caller has given up: nothing need run unchecked
+		return req, nil, nil, ctx.Err() // the caller has given up: nothing need run unchecked
 	case report != nil:
 		return req, nil, answered(c, report, toolName(c, req), sent), nil
 	}
-	return checked, unchecked, answer{}, nil
+	return checked, unchecked, nil, nil
 }
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) answer {
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
 	schema := func() *explain.Schema {
 		s, err := v.schemaOf(callOf(ctx, c, req).Server().ToolNow(next))
 		if err != nil || s == nil { // nobody knows what the tool takes
@@ -301,8 +305,8 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 			report = explained(schema, args)
 		}
 		return answered(c, report, name, args)
-	case again && !v.HideReceived && !earlier.secret && name == earlier.tool && bytes.Equal(args, earlier.args):
-		return answer{public: earlier.fault} // which says the same
+	case again && !v.HideReceived && !earlier.withheld && name == earlier.tool && bytes.Equal(args, earlier.args):
+		return earlier.fault // which says the same
 	case again: // Tool has no options
 		return answered(c, explained(earlier.schema, args), name, args)
 	}
@@ -311,7 +315,7 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		e = v.handlerFault(f, args, schema)
 	}
 	if e != nil || f.Panic() != nil {
-		return answer{public: e}
+		return e
 	}
 	var report *explain.Report
 	if v.AfterFailure {
@@ -320,26 +324,19 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		report = explained(anyObject, args) // which no tool takes
 	}
 	if report == nil {
-		return answer{}
+		return nil
 	}
-	a := answered(c, report, name, args)
-	a.public = beside(f, a.public, report)
-	return a
+	return beside(f, answered(c, report, name, args), report)
 }
 
-// answered makes an answer of a report about what a middleware got as the arguments, with the corrected
-// arguments for a tool with a name. A secret in them goes to its sender alone: nobody else can have put
-// it there.
-func answered(c *call.Call, report *explain.Report, tool string, args []byte) answer {
-	a := answer{public: faultOf(report, tool)}
-	if report == nil || !report.Secret || tool == "" {
-		return a
+// answered makes a fault of a report about what a middleware got as the arguments, with the corrected
+// call of a tool with a name. Of a value that is withheld it says that the caller sent it, so that has
+// to be known.
+func answered(c *call.Call, report *explain.Report, tool string, args []byte) *fault.Error {
+	if report != nil && report.Withheld != nil && !(bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c)) {
+		tool = ""
 	}
-	with := &classify.Correction{Tool: tool, Arguments: report.Corrected}
-	if fits(a.public, len(with.Tool)+2*len(with.Arguments)) && bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c) {
-		a.private = with
-	}
-	return a
+	return faultOf(report, tool)
 }
 
 // aroundServer reports whether the Call was opened around a server. Its request is then what the caller
@@ -358,12 +355,13 @@ func beside(f *failure.Failure, e *fault.Error, report *explain.Report) *fault.E
 	}
 	own := f.Fault().Data()
 	about := e.Data()
-	own.Violations, own.CorrectedArguments, own.CorrectedTool = about.Violations, about.CorrectedArguments, about.CorrectedTool
+	own.Violations = about.Violations
 	own.Suggestion = strings.TrimSpace(own.Suggestion + " The arguments do not fit the tool's input schema, which may be why.")
 	for _, one := range report.Violations[:min(len(report.Violations), 3)] {
 		own.Suggestion += " " + words.Cut(one.Message, maxRepeated)
 	}
-	return fault.FromData(own)
+	tool, arguments := faults.Correction(e)
+	return faults.Corrected(fault.FromData(own), tool, arguments)
 }
 
 // maxRepeated is how many characters of a sentence are told again in the text.
@@ -380,8 +378,8 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 }
 
 // explain puts the fault in the place of what was known of a failure.
-func (v *validator) explain(c *call.Call, f *failure.Failure, e answer) {
-	c.Explain(f, classify.Finding{Fault: e.public, Private: e.private, Protocol: v.ProtocolError})
+func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error) {
+	c.Explain(f, classify.Finding{Fault: e, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put

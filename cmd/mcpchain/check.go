@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -194,6 +193,9 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 		if f.verbose && f.format == "table" {
 			write = func(w io.Writer, r *probe.Report) error { return writeTable(w, r, -1) }
 		}
+		if f.format == "sarif" {
+			write = func(w io.Writer, r *probe.Report) error { return writeSARIF(w, r, placeOf(o.Command)) }
+		}
 		err = write(std.out, report)
 	}
 	switch {
@@ -219,60 +221,4 @@ func probed(ctx context.Context, o probe.Options, what string, errs io.Writer) (
 		}
 	}
 	return probe.Run(ctx, o)
-}
-
-// fingerprint says which finding it is: what was sent and what came back may differ from run to run.
-func fingerprint(check string, f probe.Finding) string {
-	return strings.Join([]string{check, f.Protocol, f.Subject}, "|")
-}
-
-// The file of a baseline. A person may read it and shorten it.
-type baseline struct {
-	Version int      `json:"version"`
-	Known   []string `json:"known"`
-}
-
-func readBaseline(path string) ([]string, error) {
-	raw, err := os.ReadFile(path) //nolint:gosec // who runs the checks names the file
-	if err != nil {
-		return nil, fmt.Errorf("%w; -write-baseline makes it", err)
-	}
-	var b baseline
-	if err := json.Unmarshal(raw, &b); err != nil {
-		return nil, fmt.Errorf("%s is no baseline: %w", path, err)
-	}
-	if b.Version != 1 {
-		return nil, fmt.Errorf("%s is a baseline of version %d, and this program knows version 1", path, b.Version)
-	}
-	return b.Known, nil
-}
-
-func writeBaseline(path string, r *probe.Report) error {
-	b := baseline{Version: 1, Known: []string{}}
-	for _, result := range r.Results {
-		for _, f := range result.Findings {
-			b.Known = append(b.Known, fingerprint(result.Check.Name, f))
-		}
-	}
-	slices.Sort(b.Known)
-	b.Known = slices.Compact(b.Known)
-	raw, err := json.MarshalIndent(b, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(raw, '\n'), 0o644) //nolint:gosec // it is committed beside the source
-}
-
-// leaveOut removes the known findings from a report, and returns how many there were.
-func leaveOut(r *probe.Report, known []string) (removed int) {
-	for i, result := range r.Results {
-		r.Results[i].Findings = slices.DeleteFunc(slices.Clone(result.Findings), func(f probe.Finding) bool {
-			old := slices.Contains(known, fingerprint(result.Check.Name, f))
-			if old {
-				removed++
-			}
-			return old
-		})
-	}
-	return removed
 }

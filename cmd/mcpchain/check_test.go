@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +157,7 @@ func TestBaseline(t *testing.T) {
 	require.Equal(t, exitOK, status, errs)
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Contains(t, string(raw), `"no-method|2025-11-25|none"`)
+	require.Contains(t, string(raw), "\nno-method|2025-11-25|none\n")
 
 	errs, status = check("-only", "no-method")
 	require.Equal(t, exitOK, status, errs)
@@ -164,12 +166,130 @@ func TestBaseline(t *testing.T) {
 	_, status = check("-only", "no-method,no-json")
 	require.Equal(t, exitFailed, status, "what is new fails")
 
-	for text, want := range map[string]string{"x": "is no baseline", `{"version":2}`: "of version 2"} {
+	require.NoError(t, os.WriteFile(file, []byte("# a comment\n\nx\n"), 0o600))
+	errs, status = check()
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, `is no baseline: its line 3 is "x", not CHECK|VERSION|SUBJECT; -write-baseline makes it anew`)
+}
+
+// TestBaselineByHand: any line may be deleted, and then its finding alone is new; how lines end does not
+// matter.
+func TestBaselineByHand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baseline.txt")
+	all := leaveOut(sampleReport(), nil)
+	require.Zero(t, all)
+	require.NoError(t, writeBaseline(file, sampleReport()))
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(raw), "\n"), "\n")
+	require.Len(t, lines, 7, "a comment, and each finding")
+	leftOut := func(text string) int {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		errs, status = check()
-		require.Equal(t, exitUsage, status)
-		require.Contains(t, errs, want)
+		known, err := readBaseline(file)
+		require.NoError(t, err, text)
+		return leaveOut(sampleReport(), known)
 	}
+	for i := range lines {
+		some := slices.Delete(slices.Clone(lines), i, i+1)
+		want := 5
+		if i == 0 { // the comment
+			want = 6
+		}
+		require.Equal(t, want, leftOut(strings.Join(some, "")), i)
+	}
+	require.Equal(t, 0, leftOut(""))
+	require.Equal(t, 0, leftOut("\n# nothing\n"))
+	require.Equal(t, 6, leftOut("\ufeff"+strings.ReplaceAll(string(raw), "\n", "\r\n")))
+	require.Equal(t, 6, leftOut("  "+strings.ReplaceAll(string(raw), "\n", "  \n\n# and\n")))
+	for i := range lines {
+		broken := slices.Clone(lines)
+		broken[i] = "{\n"
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(broken, "")), 0o600))
+		_, err = readBaseline(file)
+		require.ErrorContains(t, err, fmt.Sprintf(`its line %d is "{"`, i+1))
+	}
+}
+
+// TestCodeScanningTakesTheSARIF proves that a report has all that GitHub's code scanning requires:
+// https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning
+func TestCodeScanningTakesTheSARIF(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll("dist", 0o700))
+	require.NoError(t, os.WriteFile("dist/my server.js", nil, 0o600))
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	places := map[string]string{
+		placeOf([]string{"node", "./dist/my server.js", "dist"}): "dist/my%20server.js",
+		placeOf([]string{exe, "../x"}):                           "mcpchain-check",
+		placeOf(nil):                                             "mcpchain-check",
+	}
+	for place, uri := range places {
+		var out strings.Builder
+		require.NoError(t, writeSARIF(&out, sampleReport(), place))
+		type text struct{ Text string }
+		var log struct {
+			Version string
+			Schema  string `json:"$schema"`
+			Runs    []struct {
+				Tool struct {
+					Driver struct {
+						Name  string
+						Rules []struct {
+							ID                                      string
+							ShortDescription, FullDescription, Help text
+						}
+					}
+				}
+				Results []struct {
+					RuleID    string
+					Message   text
+					Locations []struct {
+						PhysicalLocation struct {
+							ArtifactLocation struct{ URI string }
+							Region           struct{ StartLine int }
+						}
+					}
+					PartialFingerprints map[string]string
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(out.String()), &log))
+		require.Equal(t, "2.1.0", log.Version)
+		require.Contains(t, log.Schema, "sarif-2.1.0")
+		require.Len(t, log.Runs, 1)
+		rules, hashes := map[string]bool{}, map[string]bool{}
+		for _, r := range log.Runs[0].Tool.Driver.Rules {
+			rules[r.ID] = true
+			require.NotEmpty(t, r.ShortDescription.Text)
+			require.NotEmpty(t, r.FullDescription.Text)
+			require.NotEmpty(t, r.Help.Text)
+		}
+		require.NotEmpty(t, log.Runs[0].Tool.Driver.Name)
+		require.Len(t, log.Runs[0].Results, 6)
+		for _, r := range log.Runs[0].Results {
+			require.True(t, rules[r.RuleID], r.RuleID)
+			require.NotEmpty(t, r.Message.Text)
+			require.Len(t, r.Locations, 1)
+			require.Equal(t, uri, r.Locations[0].PhysicalLocation.ArtifactLocation.URI)
+			require.Equal(t, 1, r.Locations[0].PhysicalLocation.Region.StartLine)
+			hashes[r.PartialFingerprints["primaryLocationLineHash"]] = true
+		}
+		require.Len(t, hashes, 6, "each finding is one of its own")
+	}
+}
+
+// TestTheExampleIsClean proves that no check finds anything in the library's own example, over stdio.
+func TestTheExampleIsClean(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "server.exe")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "../../examples/server")
+	built, err := build.CombinedOutput()
+	require.NoError(t, err, string(built))
+	report, err := probe.Run(t.Context(), probe.Options{Command: []string{exe}, Limit: 20 * time.Second})
+	require.NoError(t, err)
+	for _, result := range report.Results {
+		require.Empty(t, result.Findings, result.Check.Name)
+	}
+	require.Equal(t, []string{"2025-11-25", "2026-07-28"}, report.Protocols)
 }
 
 func TestCompare(t *testing.T) {

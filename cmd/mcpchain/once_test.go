@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +72,20 @@ func (f *forgetful) times(tool string, n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[tool+fmt.Sprintf(`{"n":%d}`, n)]
+}
+
+// Clients over HTTP are told the same.
+func TestALostSessionOverHTTP(t *testing.T) {
+	f := &forgetful{dead: map[string]bool{}, calls: map[string]int{}}
+	f.answers = func(w http.ResponseWriter, r *http.Request, _ *rpc.Message) { f.loses(w, r, http.StatusNotFound) }
+	cmd := exec.Command(os.Args[0], "run", "-http", "127.0.0.1:0", "-to", serveWeb(t, f).URL)
+	log := &stderr{}
+	cmd.Env, cmd.Stderr = append(cmd.Environ(), "MCPCHAIN_TEST=1"), log
+	s := connected(t, started(t, cmd, log), "2025-11-25", nil)
+	said := text(t, called(t, s, "write", map[string]int{"n": 0}))
+	require.Contains(t, said, lostWords)
+	require.Contains(t, said, "Retry: no, unless you see that it did not take effect.")
+	require.Equal(t, 1, f.times("write", 0))
 }
 
 const lostWords = "The session was lost; it is not known whether this call took effect."
@@ -163,12 +179,10 @@ func TestAWriteIsSentOnce(t *testing.T) {
 							most = 2
 						}
 					}
-					said := ""
 					res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: map[string]int{"n": n}})
+					said := fmt.Sprint(err)
 					if err == nil {
 						said = text(t, res)
-					} else {
-						said = err.Error()
 					}
 					for _, words := range want {
 						require.Contains(t, said, words, "%s %s", tool, log)
@@ -179,7 +193,7 @@ func TestAWriteIsSentOnce(t *testing.T) {
 					require.Equal(t, most, f.times(tool, n), "%s %s", tool, log)
 				}
 			}
-			require.True(t, strings.Contains(log.String(), "is begun anew") == (f.sessions > 1), log)
+			require.Equal(t, f.sessions > 1, strings.Contains(log.String(), "is begun anew"), log)
 		})
 	}
 }

@@ -19,7 +19,7 @@ var reportFormats = map[string]func(w io.Writer, r *probe.Report) error{
 	"table": func(w io.Writer, r *probe.Report) error { return writeTable(w, r, maxRows) },
 	"json":  writeJSON,
 	"junit": writeJUnit,
-	"sarif": writeSARIF,
+	"sarif": func(w io.Writer, r *probe.Report) error { return writeSARIF(w, r, noPlace) },
 }
 
 // counts sorts the results of a report.
@@ -261,60 +261,4 @@ func sentenceOf(f probe.Finding) string {
 		return fmt.Sprintf("%s (%s)", f.What, f.Protocol)
 	}
 	return fmt.Sprintf("%s: %s (%s)", f.Subject, f.What, f.Protocol)
-}
-
-// writeSARIF writes SARIF 2.1.0, with a result for each finding. A finding is about a server and stands
-// in no file, so its place is logical.
-func writeSARIF(w io.Writer, r *probe.Report) error {
-	type text struct {
-		Text string `json:"text"`
-	}
-	type rule struct {
-		ID    string `json:"id"`
-		Short text   `json:"shortDescription"`
-		Full  text   `json:"fullDescription"`
-	}
-	type place struct {
-		Name string `json:"fullyQualifiedName"`
-	}
-	type location struct {
-		Logical []place `json:"logicalLocations"`
-	}
-	type result struct {
-		RuleID       string            `json:"ruleId"`
-		Level        string            `json:"level"`
-		Message      text              `json:"message"`
-		Locations    []location        `json:"locations"`
-		Fingerprints map[string]string `json:"partialFingerprints"`
-	}
-	type driver struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-		URI     string `json:"informationUri"`
-		Rules   []rule `json:"rules"`
-	}
-	type tool struct {
-		Driver driver `json:"driver"`
-	}
-	type run struct {
-		Tool    tool     `json:"tool"`
-		Results []result `json:"results"`
-	}
-	one := run{Tool: tool{driver{Name: "mcpchain check", Version: version(), URI: "https://github.com/mcpchain/mcpchain"}}, Results: []result{}}
-	for _, res := range r.Results {
-		one.Tool.Driver.Rules = append(one.Tool.Driver.Rules, rule{ID: res.Check.Name, Short: text{res.Check.Title}, Full: text{res.Check.Why}})
-		for _, f := range res.Findings {
-			one.Results = append(one.Results, result{
-				RuleID: res.Check.Name, Level: "warning",
-				Message:      text{fmt.Sprintf("%s Sent: %s Got: %s", sentenceOf(f), cmp.Or(f.Sent, "nothing."), cmp.Or(f.Got, "nothing."))},
-				Locations:    []location{{[]place{{cmp.Or(r.Server, "server") + "/" + cmp.Or(f.Subject, res.Check.Name)}}}},
-				Fingerprints: map[string]string{"mcpchain/v1": fingerprint(res.Check.Name, f)},
-			})
-		}
-	}
-	return indentedJSON(w, struct {
-		Version string `json:"version"`
-		Schema  string `json:"$schema"`
-		Runs    []run  `json:"runs"`
-	}{"2.1.0", "https://json.schemastore.org/sarif-2.1.0.json", []run{one}})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
@@ -96,9 +96,7 @@ func (c *Call) textFor(f *failure.Failure, res mcp.Result, err error) string {
 		return sentText(res, err)
 	}
 	e, reference := c.public(f)
-	d := e.Data()
-	d.CorrectedTool, d.CorrectedArguments = "", nil
-	return c.text(f, fault.FromData(d), reference)
+	return c.text(faults.Corrected(e, "", nil), reference)
 }
 
 // recordObserved records what was sent and what would have been sent.

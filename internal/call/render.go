@@ -207,7 +207,6 @@ func (c *Call) giveUp(p any) (mcp.Result, error) {
 // if it came as an error.
 func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
 	e, showReference := c.public(f)
-	e = corrected(e, f.View().Private)
 	var res *mcp.CallToolResult
 	if have != nil {
 		cp := *have // keeps the SDK's unexported fields: the result type and the error
@@ -237,7 +236,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 	if render.JSON {
 		text = envelope(e)
 	} else {
-		text = c.text(f, e, showReference)
+		text = c.text(e, showReference)
 	}
 	res.StructuredContent, res.InputRequests, res.RequestState = nil, nil, ""
 	if render.Structured {
@@ -253,13 +252,9 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 }
 
 // text returns the finished text of a failure. Finished runs last, because parts that are harmless
-// alone may form a secret together. The private correction comes from the caller and follows
-// unchanged.
-func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
-	finished := c.settings().Finished
-	if finished == nil {
-		finished = func(text string) string { return text }
-	}
+// alone may form a secret together. The corrected call follows unchanged: see corrected.
+func (c *Call) text(e *fault.Error, reference bool) string {
+	finished := c.settings().finished()
 	var whole string
 	if reference {
 		whole = e.Error()
@@ -269,29 +264,31 @@ func (c *Call) text(f *failure.Failure, e *fault.Error, reference bool) string {
 	} else {
 		whole = e.Text()
 	}
-	if f.View().Private != nil {
-		if i := strings.LastIndex(e.Text(), "\nTry: "); i >= 0 { // a correction contains no line break, so the last "\nTry: " is ours
-			return finished(whole[:i]) + whole[i:]
-		}
+	line := faults.Tries(e)
+	if line == "" {
+		return finished(whole)
 	}
-	return finished(whole)
+	i := strings.LastIndex(whole, "\nTry: "+line) // a correction contains no line break, so the last one is ours
+	return finished(whole[:i]) + whole[i:]
 }
 
-// corrected returns the fault with a correction that only its caller may read.
-func corrected(e *fault.Error, private *classify.Correction) *fault.Error {
-	if private == nil {
+// corrected returns the fault with what may be shown of its corrected call, in the text and in the
+// machine form. If something is hidden in the whole line only, nobody knows in which value it stands:
+// the call is left out.
+func (c *Call) corrected(e *fault.Error) *fault.Error {
+	if _, arguments := faults.Correction(e); len(arguments) == 0 {
 		return e
 	}
-	public := map[string]json.RawMessage{}
-	if json.Unmarshal(jsonOf(e), &public) != nil {
-		return e // never happens: a fault is an object
+	shown := c.settings().finished()
+	if mask := c.settings().Mask; mask != nil {
+		shown = inTurn(mask, shown)
 	}
-	public["corrected_arguments"], public["corrected_tool"] = private.Arguments, jsonOf(private.Tool)
-	with := &fault.Error{}
-	if json.Unmarshal(jsonOf(public), with) != nil {
-		return e
+	e = faults.HidingBy(e, shown)
+	line := strings.ReplaceAll(faults.Tries(e), string(words.AsSent), `"`+scrub.Redacted+`"`)
+	if shown(line) != line {
+		return faults.Corrected(e, "", nil)
 	}
-	return with.Because(e.Unwrap())
+	return e
 }
 
 // textOf returns content with one text.
@@ -307,7 +304,6 @@ func textOf(text string) []mcp.Content {
 // methodError writes the failure of any other method.
 func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	e, showReference := c.public(f)
-	e = corrected(e, f.View().Private)
 	data := struct {
 		fault.Data
 		URI string `json:"uri,omitempty"`
@@ -315,7 +311,7 @@ func (c *Call) methodError(f *failure.Failure) *jsonrpc.Error {
 	if c.method == MethodReadResource && e.Kind() == fault.KindNotFound {
 		data.URI = Target(c.req)
 	}
-	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: c.text(f, e, showReference), Data: jsonOf(data)}
+	wire := &jsonrpc.Error{Code: codeOf(e, c.settings().Render.LegacyCodes), Message: c.text(e, showReference), Data: jsonOf(data)}
 	rendered.Set(wire, f.Err())
 	return wire
 }
@@ -339,6 +335,7 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 		}
 		e = faults.ScrubbedBy(e, s.Mask)
 	}
+	e = c.corrected(e)
 	if methods[c.method].client && e.Kind() == fault.KindInternal && !f.Worded() {
 		e = e.WithMessage("the client failed unexpectedly")
 	}

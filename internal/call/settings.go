@@ -109,6 +109,14 @@ func (c *Call) Establish(s *Settings) (records bool) {
 	}
 }
 
+// finished returns what is applied to the finished text of a failure.
+func (s *Settings) finished() func(text string) string {
+	if s.Finished != nil {
+		return s.Finished
+	}
+	return func(text string) string { return text }
+}
+
 // over returns have with the settings s of a middleware further inside added.
 func (s *Settings) over(have *setup) *setup {
 	if have == nil {

@@ -11,7 +11,6 @@ package classify
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -100,14 +99,6 @@ const (
 	OfAuthor                // those of the author of the fault
 )
 
-// A Correction is the call that a call with wrong arguments was probably meant to be. It may hold
-// the caller's own secrets: no log, no store and no other reader gets it, and no scrubber changes
-// it.
-type Correction struct {
-	Tool      string
-	Arguments json.RawMessage
-}
-
 // Finding is the classification of an error.
 type Finding struct {
 	Origin Origin
@@ -120,8 +111,6 @@ type Finding struct {
 
 	By     Source // the source of what the Fault itself says about a second try
 	Chosen bool   // a handler, a rule or the error itself chose the kind: no table derived it
-
-	Private *Correction // the part of the Fault that only the caller may read, nil for none
 
 	Refused  bool // the SDK, which checks the arguments of typed tools, refused the call
 	Protocol bool // the fault is sent as a protocol error

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -65,6 +66,9 @@ func tell(t *testing.T, schema *explain.Schema, args string) []string {
 	if report.Corrected != nil {
 		require.True(t, schema.Valid(report.Corrected), "the correction %s is not valid", report.Corrected)
 		told = append(told, "Corrected: "+string(report.Corrected))
+	}
+	if report.Withheld != nil {
+		told = append(told, fmt.Sprint("Withheld: ", report.Withheld))
 	}
 	return told
 }

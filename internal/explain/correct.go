@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -14,6 +15,7 @@ const maxCorrected = 1000 // bytes
 // A correction is the whole arguments as they were meant.
 type correction struct {
 	value any
+	sent  any             // what of it was sent, at the same places
 	raw   json.RawMessage // nil if they would be too long to be read
 }
 
@@ -31,7 +33,7 @@ func (r *report) ordinary() *correction {
 	if err != nil || !r.valid(r.schema.root, d.value) {
 		return nil
 	}
-	return &correction{r.mended, raw}
+	return &correction{r.mended, r.args, raw}
 }
 
 // offer gives a correction to the caller, unless received values are hidden or one of them cannot be
@@ -40,42 +42,78 @@ func (r *report) offer(c *correction) {
 	if c == nil || c.raw == nil || r.hide {
 		return
 	}
-	if fits, secret := r.repeats(c.value, nil); fits {
-		r.Corrected, r.Secret = c.raw, secret
+	shown, ok := r.shown(c.value, c.sent, nil)
+	if !ok {
+		return
+	}
+	if reflect.DeepEqual(shown, c.value) {
+		r.Corrected = c.raw
+	} else {
+		r.Withheld, _ = shown.(map[string]any)
 	}
 }
 
-// repeats reports whether a value, and all in it, can be written as it is, and whether there is something
-// in it that only its sender may read.
-func (r *report) repeats(v any, at []string) (fits, secret bool) {
-	each := func(member any, step string) bool {
-		ok, private := r.repeats(member, append(slices.Clip(at), step))
-		secret = secret || private
-		return ok
+// shown returns a value as it may be shown, with words.AsSent in the place of each part that must not
+// be. It reports false if a part cannot be written as it is, and if one that must not be shown is not
+// what was sent at that place.
+func (r *report) shown(v, sent any, at []string) (_ any, ok bool) {
+	if text, is := sent.(string); is {
+		if _, is = v.(string); !is {
+			if d, err := read([]byte(text), maxSent); err == nil && !scalar(d.value) {
+				sent = d.value // it was sent as a string that holds it
+			}
+		}
+	}
+	withheld := func() (any, bool) { return words.AsSent, reflect.DeepEqual(v, sent) }
+	if len(at) > 0 && r.schema.Hides(at) {
+		return withheld()
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		for name, member := range v {
-			if words.Cut(name, maxName) != name || !each(member, name) {
-				return false, false
+		out := make(map[string]any, len(v))
+		for name, m := range v {
+			if r.schema.shownName(name) != name {
+				return nil, false
 			}
-			secret = secret || r.schema.shownName(name) != name
+			if out[name], ok = r.shown(m, member(sent, name), append(slices.Clip(at), name)); !ok {
+				return nil, false
+			}
 		}
-		return true, secret
+		return out, true
 	case []any:
+		out := make([]any, len(v))
 		for i, item := range v {
-			if i > maxCorrected || !each(item, strconv.Itoa(i)) {
-				return false, false
+			if i > maxCorrected {
+				return nil, false
+			}
+			step := strconv.Itoa(i)
+			if out[i], ok = r.shown(item, member(sent, step), append(slices.Clip(at), step)); !ok {
+				return nil, false
 			}
 		}
-		return true, secret
+		return out, true
 	case string:
-		fits = len(v) <= maxCorrected && words.Cut(v, maxCorrected) == v
-		return fits, fits && scrub.Credentials(v) != v || r.schema.Hides(at)
+		if scrub.Credentials(v) != v {
+			return withheld()
+		}
+		return v, len(v) <= maxCorrected && words.Cut(v, maxCorrected) == v
 	case json.Number:
-		return sendable(v), r.schema.Hides(at)
+		if scrub.Credentials(string(v)) != string(v) {
+			return withheld()
+		}
+		return v, sendable(v)
 	default:
-		return true, r.schema.Hides(at)
+		return v, true
+	}
+}
+
+// scalar reports whether a value is no list and no object.
+func scalar(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return false
+	default:
+		return true
 	}
 }
 

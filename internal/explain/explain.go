@@ -55,10 +55,12 @@ type Report struct {
 	// More reports that there may be more than Total.
 	More bool
 	// Corrected are the whole arguments as they were meant, one line of JSON, valid by
-	// the schema. It is nil unless every correction is certain, or if received values are hidden.
+	// the schema. It is nil unless every correction is certain and each value may be shown.
 	Corrected json.RawMessage
-	// Secret reports that Corrected holds what looks like a secret. Only who sent it may read it.
-	Secret bool
+	// Withheld are these arguments, decoded, with words.AsSent in the place of each value that must not be
+	// shown. It is nil if there is no such value, if received values are hidden, and if what would be
+	// withheld is not what was sent.
+	Withheld map[string]any
 }
 
 // A report is a Report that is being written.

@@ -123,7 +123,7 @@ func (r *report) choose(w *wrapping, other *correction) *correction {
 	if len(raw) > maxCorrected {
 		raw = nil
 	}
-	return &correction{w.inner.value, raw}
+	return &correction{w.inner.value, w.inner.value, raw}
 }
 
 // memberOf writes the members in which something stands.

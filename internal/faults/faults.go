@@ -29,6 +29,25 @@ func StepsText(steps []fault.Step) string { return inner.StepsText(steps) }
 // Steps returns how many recovery steps a fault has. Unlike [fault.Error.Data] it copies nothing.
 func Steps(e *fault.Error) int { return inner.Steps(e) }
 
+// Correction returns the corrected call of a fault, which has no arguments if there is none. Nobody may
+// change them. words.AsSent stands in them for each value that is withheld.
+func Correction(e *fault.Error) (tool string, arguments map[string]any) { return inner.Correction(e) }
+
+// Tries returns the corrected call as the text shows it behind "Try: ". It is empty if the text has none.
+func Tries(e *fault.Error) string { return inner.Tries(e) }
+
+// HidingBy returns a copy whose corrected call has passed through the scrubber. What that hides is
+// withheld.
+func HidingBy(e *fault.Error, scrubber func(string) string) *fault.Error {
+	return inner.HidingBy(e, scrubber).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner
+}
+
+// Corrected returns a copy with a corrected call, which is none without arguments. They are decoded JSON
+// and belong to the copy then. If words.AsSent stands in them, only the text has the call.
+func Corrected(e *fault.Error, tool string, arguments map[string]any) *fault.Error {
+	return inner.Corrected(e, tool, arguments).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner
+}
+
 // WithReference returns a copy that carries a correlation ID.
 func WithReference(e *fault.Error, id string) *fault.Error {
 	return inner.WithReference(e, id).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner

@@ -12,6 +12,14 @@ var (
 	StepsText func(steps any) string
 	// Steps returns how many recovery steps a fault has.
 	Steps func(e error) int
+	// Correction returns what belongs to the fault.
+	Correction func(e error) (tool string, arguments map[string]any)
+	// Tries returns a line.
+	Tries func(e error) string
+	// HidingBy returns a copy.
+	HidingBy func(e error, scrubber func(string) string) error
+	// Corrected returns a copy.
+	Corrected func(e error, tool string, arguments map[string]any) error
 	// WithReference returns a copy.
 	WithReference func(e error, id string) error
 )

@@ -119,8 +119,12 @@ func readLines(from io.Reader, receive func(line []byte)) {
 	}
 }
 
+// send implements [wire]. A server that has left thousands of messages unread does not get more.
 func (c *child) send(line []byte, _ func(status int, body []byte)) {
-	c.sendRaw(append(bytes.Clone(line), '\n'))
+	select {
+	case c.queue <- append(bytes.Clone(line), '\n'):
+	default:
+	}
 }
 
 // sendRaw writes bytes as they are, without the end of a line.
@@ -128,6 +132,7 @@ func (c *child) sendRaw(b []byte) {
 	select {
 	case c.queue <- b:
 	case <-c.exited:
+	case <-time.After(endLimit): // nothing is read: what follows finds out
 	}
 }
 

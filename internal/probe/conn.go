@@ -33,11 +33,35 @@ type conn struct {
 	info    serverInfo
 	caps    map[string]json.RawMessage
 
-	mu    sync.Mutex
-	next  int
-	asked map[string]*exchange
-	odd   *exchange // the one that may be answered without an ID
-	lost  bool      // it does not answer any more
+	mu     sync.Mutex
+	next   int
+	asked  map[string]*exchange // by canonical ID
+	odd    *exchange            // the one that may be answered without an ID
+	lost   bool                 // it does not answer any more
+	needed int                  // messages that nobody had asked for
+	stray  string               // the last of them that was an answer, "" for none
+}
+
+// maxUnneeded is how many messages that nobody had asked for a session may bring. What is more has no end.
+const maxUnneeded = 10_000
+
+// unneeded counts a message that nobody had asked for. It ends the server that sends too many.
+func (c *conn) unneeded() {
+	c.mu.Lock()
+	c.needed++
+	n := c.needed
+	c.mu.Unlock()
+	if n == maxUnneeded {
+		c.judge.flood(c, n)
+		c.wire.kill()
+	}
+}
+
+// flooded reports whether the server was ended for what it sent.
+func (c *conn) flooded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.needed >= maxUnneeded
 }
 
 // A judge looks at all that a server sends.
@@ -45,6 +69,7 @@ type judge interface {
 	message(c *conn, method string, line []byte) // a request of the server's, or a notification
 	noMessage(c *conn, line []byte, why string)
 	answer(c *conn, x *exchange, r *reply) // x is nil for an answer to nothing
+	flood(c *conn, n int)                  // the server has sent so many messages that nobody had asked for
 }
 
 // An exchange is a request with its answers.
@@ -201,7 +226,7 @@ func (c *conn) expect(x *exchange, id string, odd bool) {
 	if odd {
 		c.odd = x
 	}
-	if id != "" {
+	if id = canonicalID(json.RawMessage(id)); id != "" {
 		c.asked[id] = x
 	}
 }
@@ -231,15 +256,28 @@ func (c *conn) await(x *exchange, limit time.Duration) outcome {
 	case r := <-x.first:
 		return outcome{exchange: x, reply: r}
 	case <-timer.C:
-		return outcome{exchange: x, none: silent, why: "nothing in " + words.Duration(limit)}
+		return outcome{exchange: x, none: silent, why: c.nothing(limit)}
 	case <-c.wire.gone():
 		select { // it may have answered before it ended
 		case r := <-x.first:
 			return outcome{exchange: x, reply: r}
 		case <-time.After(100 * time.Millisecond):
 		}
+		if c.flooded() {
+			return outcome{exchange: x, none: dead, why: fmt.Sprintf("the check ended the session, because the server had sent %d messages that nobody had asked for", maxUnneeded)}
+		}
 		return outcome{exchange: x, none: dead, why: "the server ended: " + c.wire.how()}
 	}
+}
+
+// nothing says that there was no answer, and what came instead.
+func (c *conn) nothing(limit time.Duration) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stray != "" {
+		return "nothing in " + words.Duration(limit) + " under this ID, but an answer that nobody had asked for: " + c.stray
+	}
+	return "nothing in " + words.Duration(limit)
 }
 
 // ask sends a request and waits for its answer. Without one it finds out whether the session is lost.
@@ -268,7 +306,7 @@ func (c *conn) alive() outcome {
 	id := c.id()
 	o := c.await(c.begin(c.line(id, method, "{}"), id), c.limit)
 	if o.none == silent {
-		o.none, o.why = lost, "nothing in "+words.Duration(c.limit)+", neither to this nor to a "+method+" after it"
+		o.none, o.why = lost, c.nothing(c.limit)+", neither to this nor to a "+method+" after it"
 	}
 	if o.none != replied {
 		c.mu.Lock()
@@ -332,35 +370,48 @@ func (c *conn) receive(line []byte) {
 			return
 		}
 	}
+	if c.flooded() {
+		return
+	}
 	r := &reply{raw: trimmed}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(trimmed, &members); err != nil {
 		c.judge.noMessage(c, trimmed, err.Error())
+		c.unneeded()
 		return
 	}
 	if err := json.Unmarshal(trimmed, &r.Message); err != nil {
 		c.judge.noMessage(c, trimmed, err.Error())
+		c.unneeded()
 		return
 	}
-	id := compactID(members["id"])
+	id := canonicalID(members["id"])
 	if r.Method != "" {
 		c.judge.message(c, r.Method, trimmed)
-		if id != "" && id != "null" {
-			c.answer(id, r.Method)
+		if c.unneeded(); id != "" {
+			c.answer(string(members["id"]), r.Method)
 		}
 		return
 	}
 	if r.Version == "" && r.Result == nil && r.Error == nil {
 		c.judge.noMessage(c, trimmed, "it has none of method, result and error")
+		c.unneeded()
 		return
 	}
 	c.mu.Lock()
 	x := c.asked[id]
-	if x == nil && (id == "" || id == "null") {
+	if x == nil && id == "" {
 		x = c.odd
 	}
+	if x == nil {
+		c.stray = clip(string(trimmed), maxShown)
+	}
+	again := x == nil || x.replies > max(1, x.allowed)
 	c.mu.Unlock()
 	c.settle(x, r)
+	if again {
+		c.unneeded()
+	}
 }
 
 // answer answers a request of the server's: it has asked for what this client does not have.
@@ -370,12 +421,4 @@ func (c *conn) answer(id, method string) {
 		return
 	}
 	c.wire.send([]byte(`{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32601,"message":"This client has no such method."}}`), func(int, []byte) {})
-}
-
-func compactID(id json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Compact(&b, id) != nil {
-		return ""
-	}
-	return b.String()
 }

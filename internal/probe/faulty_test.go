@@ -137,6 +137,12 @@ func (f *faulty) refuse(id json.RawMessage, code int, message string) bool {
 	return f.reply(id, "error", fmt.Sprintf(`{"code":%d,"message":%q}`, code, message))
 }
 
+// again reports whether an ID was used before.
+func (f *faulty) again(id json.RawMessage) bool {
+	_, twice := f.asked[string(id)]
+	return id != nil && twice
+}
+
 func die() bool {
 	os.Exit(3)
 	return false
@@ -157,7 +163,7 @@ func (f *faulty) received(line []byte) bool {
 	switch {
 	case is("empty-line", first == ' '), is("deep-nesting", bytes.Contains(line, []byte("[[[[[["))), is("huge-message", len(line) > 5<<20),
 		is("broken-utf8", !utf8.Valid(line)), is("unasked-answer", r.Result != nil), is("odd-notification", bytes.Contains(line, []byte("no_such\""))),
-		is("cancelled-call", r.Method == "notifications/cancelled"):
+		is("cancelled-call", r.Method == "notifications/cancelled"), is("id-twice", f.again(r.ID)):
 		return die()
 	case is("no-json", !json.Valid(line)), is("no-object", json.Valid(line) && first != '{' && first != '['), is("batch", first == '['):
 		return false
@@ -175,11 +181,10 @@ func (f *faulty) received(line []byte) bool {
 	}
 	method, _ := r.Method.(string)
 	f.seen[method]++
-	_, twice := f.asked[string(r.ID)]
 	switch {
 	case is("no-method", method == "" && r.Result == nil && r.Error == nil), is("wrong-jsonrpc", r.Version != "2.0"),
 		is("odd-params", len(r.Params) > 0 && r.Params[0] != '{' && r.Params[0] != 'n'), is("no-params", method == "tools/call" && r.Params == nil),
-		is("odd-meta", bytes.Contains(r.Params, []byte(`"_meta":5`))), is("odd-id", idIs == '{'), is("ids-kept", idIs == '"'), is("id-twice", twice),
+		is("odd-meta", bytes.Contains(r.Params, []byte(`"_meta":5`))), is("odd-id", idIs == '{'), is("ids-kept", idIs == '"'),
 		is("before-initialize", f.seen["initialize"] == 0 && method == "tools/list" && !r.current), is("unknown-cursor", r.named.Cursor != ""),
 		is("nasty-arguments", bytes.Contains(r.Params, []byte("etc/passwd"))), is("fitting-arguments", bytes.Contains(r.Params, []byte(`"exact"`))),
 		is("many-at-once", method == "tools/list" && f.seen[method] > 5), is("late-reader", f.seen[method] > 100):
@@ -255,6 +260,10 @@ func (f *faulty) answered(line []byte) {
 	}
 	refused := failed && r.named.Name == "add_numbers"
 	switch {
+	case f.fault == "no-flood":
+		for f.write(string(line)); ; {
+			f.write(`{"jsonrpc":"2.0","id":"s","method":"ping"}`)
+		}
 	case f.fault == "answers-once" && r.Method == "tools/call":
 		f.write(string(line))
 		f.write(string(line))

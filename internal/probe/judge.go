@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -19,6 +20,7 @@ func answersChecks() []*Check {
 		{Name: "only-messages", Title: "The server writes only messages.", Why: "A line of a log between the messages makes clients give up, or is shown as an error."},
 		{Name: "answers-once", Title: "A request has one answer.", Why: "Clients take the second answer for that to another request, or end the session."},
 		{Name: "answers-only-requests", Title: "Each answer belongs to a request.", Why: "Clients report an unknown ID, and some end the session."},
+		{Name: "no-flood", Title: fmt.Sprintf("The server sends fewer than %d messages in a session that nobody asked for.", maxUnneeded), Why: "A client that is asked or told something without end does nothing else, and what it is asked may cost money."},
 		{Name: RuleMessages, Title: "Answers are messages as JSON-RPC and MCP define them.", Why: "A client that checks its input drops such an answer, and its caller waits for ever."},
 		{Name: RuleCodes, Title: "Errors have codes that are not reserved.", Why: "Clients act on codes: a reserved one, or 0, says something else than was meant."},
 		{Name: RuleResultType, Title: "Results of " + current + " have a resultType.", Why: "Clients of that version refuse a result without it."},
@@ -52,6 +54,31 @@ func (p *prober) note(check, subject, version, what, sent, got string) {
 	}
 }
 
+// flood notes that a server sends without end. The checks stop then: it would do the same in each.
+func (p *prober) flood(c *conn, n int) {
+	p.note("no-flood", "", c.version, fmt.Sprintf("The server has sent %d messages that nobody had asked for.", n), "", "")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flooded = true
+}
+
+func (p *prober) flooding() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.flooded
+}
+
+// stopped returns why no more checks run, "" if they do.
+func (p *prober) stopped() string {
+	switch {
+	case p.flooding():
+		return "the server sends without end what nobody asked for"
+	case time.Since(p.begun) > runLimit:
+		return "the checks had taken " + words.Duration(runLimit)
+	}
+	return ""
+}
+
 func (p *prober) message(c *conn, method string, line []byte) { p.environment(c, method, "", line) }
 
 // environment looks for what must not leave the server in any message.
@@ -70,6 +97,7 @@ func (p *prober) noMessage(c *conn, line []byte, why string) {
 
 func (p *prober) answer(c *conn, x *exchange, r *reply) {
 	p.note("only-messages", "", c.version, "", "", "")
+	p.note("no-flood", "", c.version, "", "", "")
 	if x == nil {
 		p.note("answers-only-requests", "", c.version, "The server answered what nobody asked.", "", r.show())
 		return

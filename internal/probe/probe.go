@@ -102,6 +102,7 @@ func (r *Report) Found() int {
 const (
 	maxFindings = 200              // of a check
 	checkLimit  = 20 * time.Second // for a check
+	runLimit    = 20 * time.Minute // for all checks: after it no more begin
 )
 
 // planted are credentials in the environment of the server. No server needs them, and none may send them.
@@ -126,11 +127,13 @@ type prober struct {
 	protocols []string
 	conns     map[string]*conn // one for each version, used by one check after the other
 	started   time.Duration    // how long a start took
+	begun     time.Time
 	wrong     map[string][]attempt
 
 	mu       sync.Mutex
 	wires    []wire // that are open
 	ended    bool
+	flooded  bool // a session was ended because it brought too much
 	server   string
 	caps     map[string]json.RawMessage
 	tools    map[string]*tool // as they were listed
@@ -152,7 +155,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	p := &prober{
 		Options: o, conns: map[string]*conn{}, passive: map[string][]Finding{}, seen: map[string]bool{},
-		tools: map[string]*tool{}, wrong: map[string][]attempt{},
+		tools: map[string]*tool{}, wrong: map[string][]attempt{}, begun: begun,
 	}
 	defer p.end()
 	defer context.AfterFunc(ctx, p.end)() // all waits end with the servers
@@ -223,6 +226,10 @@ func (p *prober) check(ctx context.Context, check *Check) Result {
 		result.NotChecked = "it is for servers over " + check.over
 		return result
 	}
+	if why := p.stopped(); why != "" {
+		result.NotChecked = why
+		return result
+	}
 	versions := []string{p.main}
 	if check.both {
 		versions = p.protocols
@@ -233,6 +240,9 @@ func (p *prober) check(ctx context.Context, check *Check) Result {
 		t := &trial{prober: p, ctx: ctx, version: version}
 		t.run(check)
 		cancel()
+		if p.flooding() { // what was not answered was not waited for
+			return Result{Check: check, NotChecked: p.stopped()}
+		}
 		result.Findings = append(result.Findings, t.findings...)
 		if t.skipped != "" && !t.asked {
 			skipped = t.skipped

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		_ = newServer(mcpchain.Standard(nil)).Run(context.Background(), transport.Stdio(nil))
 	case "hostile", "silent":
 		serveHostile(mode)
+	case "ids-as-they-are", "ids-spelled", "ids-texts", "odd-ids-kept", "id-zero", "asks", "notifies", "answers", "logs", "asks-again":
+		serveHabit(mode)
 	default:
 		serveFaulty(mode)
 	}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // A web is a session over streamable HTTP. It is a wire.
@@ -24,11 +25,15 @@ type web struct {
 	ctx     context.Context //nolint:containedctx // it ends what the session has begun, which outlasts the calls that began it
 	cancel  context.CancelFunc
 
+	open    atomic.Int64 // requests
 	mu      sync.Mutex
 	session string
 	ended   chan struct{}
 	why     string
 }
+
+// maxOpen is how many requests wait for their responses at once. The checks need a hundred.
+const maxOpen = 1000
 
 func newWeb(o *Options, version string, receive func(line []byte)) *web {
 	w := &web{o: o, version: version, receive: receive, ended: make(chan struct{})}
@@ -61,7 +66,12 @@ func (w *web) end(why string) {
 
 // send implements [wire].
 func (w *web) send(line []byte, refused func(status int, body []byte)) {
+	if w.open.Add(1) > maxOpen { // a server that answers none of so many does not get more
+		w.open.Add(-1)
+		return
+	}
 	go func() {
+		defer w.open.Add(-1)
 		err := w.post(line, nil, refused)
 		if err != nil && w.ctx.Err() == nil {
 			w.end(err.Error())

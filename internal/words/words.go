@@ -85,6 +85,12 @@ func Said(text string, limit int) string {
 	return b.String() + note
 }
 
+// A Placeholder stands in a value of decoded JSON for a part that is not shown.
+type Placeholder string
+
+// AsSent stands in a corrected call for a value that its caller sent and that is not shown.
+const AsSent Placeholder = "<as you sent it>"
+
 // ToReport follows the reference of a failure that the server is to blame for. InLog replaces it
 // for the operator, who has nobody to report it to.
 const (

@@ -149,16 +149,18 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}
-		again := r.lost && !second && p.reads(ctx, c.Method, req)
-		second = second || again
-		switch {
-		case errors.Is(err, errEnded), again:
+		lost := r.lost && !second
+		if lost || errors.Is(err, errEnded) {
 			select {
 			case <-up.ended: // and current waits for the next one
-				continue
 			case <-ctx.Done():
 				return reply{}, context.Cause(ctx)
 			}
+			if second = second || lost; !lost || p.reads(ctx, c.Method, req) { // the next session may have to say what reads
+				continue
+			}
+		}
+		switch {
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:

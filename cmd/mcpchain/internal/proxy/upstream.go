@@ -194,9 +194,8 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 func (u *upstream) read() {
 	for {
 		m, err := u.process.Next()
-		var failed *rpc.FailedError
 		var refused *rpc.RefusedError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*rpc.FailedError](err); ok {
 			if failed.Again {
 				failed.Err = errEnded
 			}

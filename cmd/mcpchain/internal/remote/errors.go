@@ -39,10 +39,9 @@ var errUnsent = errors.New("remote: the session has ended")
 // goneError is for a request that was sent in a session that the server does not have, and that the server did
 // not answer. Whoever wrote the answer, a gateway for example, may have passed the request on before.
 func goneError() error {
-	return &failure{
-		text:   "The session was lost; it is not known whether this call took effect",
-		effect: fault.EffectUnknown, kind: fault.KindConnectionFailed, lost: true,
-	}
+	return fault.New(fault.KindConnectionFailed, "The session was lost; it is not known whether this call took effect").
+		WithParty(fault.PartyServer).
+		Because(&failure{text: "the session was lost", effect: fault.EffectUnknown, kind: fault.KindConnectionFailed, lost: true})
 }
 
 // lostError is for a request that was sent, and whose answer did not come.
@@ -65,8 +64,7 @@ func brokenError(err error, began bool) error {
 
 // textOf returns the text of an error without the URL, which may hold secrets.
 func textOf(err error) string {
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err
 	}
 	return err.Error()
@@ -117,8 +115,9 @@ func (s *Session) redirectError(res *http.Response) error {
 	return e
 }
 
-// illegalError is for an answer that is no message.
-func illegalError(res *http.Response, why string) error {
+// illegalError is for an answer that is no message, as of a page to sign in to which a redirect led.
+func (s *Session) illegalError(res *http.Response, why string) error {
+	s.moved("")
 	of := cmp.Or(res.Header.Get("Content-Type"), "nothing")
 	return &failure{
 		text: "the server answered " + res.Status + " with " + of[:min(len(of), 100)] + ", " + why,

@@ -104,7 +104,7 @@ func TestWhatALostSessionIs(t *testing.T) {
 				var f *failure
 				require.ErrorAs(t, s.event().err, &of)
 				require.ErrorAs(t, of.Err, &f)
-				require.ErrorContains(t, f, one.fails)
+				require.ErrorContains(t, of.Err, one.fails)
 				require.Equal(t, one.effect, f.Effect())
 				require.Equal(t, one.lost, of.Lost)
 				require.False(t, of.Again)
@@ -162,4 +162,18 @@ func TestAfterALostSession(t *testing.T) {
 		}
 	}
 	<-s.Ended()
+}
+
+// A call that was taken before the session was lost, and not yet sent, is not sent.
+func TestWhatWasNotSentIsSaidToBe(t *testing.T) {
+	s := begin(t, serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
+	s.mu.Lock()
+	s.gone = true
+	s.mu.Unlock()
+	m, err := rpc.Read([]byte(write))
+	require.NoError(t, err)
+	c := &call{Message: m, key: m.ID.Key()}
+	var of *rpc.FailedError
+	require.ErrorAs(t, failed(c, s.exchange(t.Context(), c)), &of)
+	require.True(t, of.Again)
 }

@@ -1,11 +1,12 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,25 +121,102 @@ func TestARedirectedCallIsSentOnce(t *testing.T) {
 		require.Equal(t, map[string]int{"/ tools/call": 1, "/mcp/ tools/call": 1}, seen)
 	}
 
-	// A place that is not there any more is left.
-	var moved atomic.Bool
+	// A place where no server is any more is left.
+	for want, there := range map[string]http.HandlerFunc{
+		"404 Not Found": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"answered 200 OK with text/html": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<form>")
+		},
+	} {
+		var moved atomic.Bool
+		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/" && !moved.Load():
+				http.Redirect(w, r, "/old", http.StatusTemporaryRedirect)
+			case r.URL.Path == "/old" && moved.Load():
+				there(w, r)
+			default:
+				answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+			}
+		}))
+		s.send(ping)
+		s.line()
+		moved.Store(true)
+		s.send(ping)
+		require.ErrorContains(t, s.failure(), want)
+		s.send(ping)
+		s.line()
+	}
+}
+
+// Where the stream of a session is sent to, its calls are not.
+func TestOnlyCallsMoveASession(t *testing.T) {
 	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
 		switch {
-		case r.URL.Path == "/" && !moved.Load():
-			http.Redirect(w, r, "/old", http.StatusTemporaryRedirect)
-		case r.URL.Path == "/old" && moved.Load():
-			w.WriteHeader(http.StatusNotFound)
-		default:
+		case r.URL.Path != "/":
+			_, _ = io.WriteString(w, "a page")
+		case r.Method == http.MethodGet:
+			http.Redirect(w, r, "/page", http.StatusFound)
+		case strings.Contains(string(body), "initialize\""):
+			w.Header().Set("Mcp-Session-Id", "s")
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+		case strings.Contains(string(body), `"id"`):
 			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		default:
+			w.WriteHeader(http.StatusAccepted)
 		}
 	}))
+	s.send(hi)
+	s.line()
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "has no stream of its own") }, time.Minute, time.Millisecond)
+	s.send(write)
+	require.Contains(t, s.line(), "result")
+}
+
+// A connection of which no byte could be written has brought nothing to the server: the request goes over another.
+func TestWhatWasNotWrittenIsSentAgain(t *testing.T) {
+	var calls atomic.Int64
+	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "write") {
+			calls.Add(1)
+		}
+		answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	}))
+	first := &breaking{}
+	transport := s.client.http.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if first.Conn == nil && err == nil {
+			first.Conn = conn
+			return first, nil
+		}
+		return conn, err
+	}
 	s.send(ping)
 	s.line()
-	moved.Store(true)
-	s.send(ping)
-	require.ErrorContains(t, s.failure(), "404 Not Found")
-	s.send(ping)
-	s.line()
+	first.broken.Store(true)
+	s.send(write)
+	require.Contains(t, s.line(), "result")
+	require.EqualValues(t, 1, calls.Load())
+}
+
+// breaking is a connection that takes no byte any more once it is broken.
+type breaking struct {
+	net.Conn
+
+	broken atomic.Bool
+}
+
+func (b *breaking) Write(p []byte) (int, error) {
+	if b.broken.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return b.Conn.Write(p)
 }
 
 // A call is sent again with other headers only if the server has refused them as the specification says.
@@ -158,71 +236,4 @@ func TestWrongHeadersAreRefusedWith400(t *testing.T) {
 		require.Contains(t, s.line(), "header mismatch")
 		require.Equal(t, times, calls.Load(), status)
 	}
-}
-
-// Each request has the credentials of the message that caused it.
-func TestCredentialsOfAMessage(t *testing.T) {
-	streams, ends := make(chan string, 10), make(chan string, 10)
-	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		who := r.Header.Get("Authorization")
-		switch {
-		case r.Method == http.MethodGet:
-			streams <- who
-			events(w, ":\n\n")
-			<-r.Context().Done()
-		case r.Method == http.MethodDelete:
-			ends <- who
-		case who == "stranger":
-			w.WriteHeader(http.StatusUnauthorized)
-		case strings.Contains(string(body), "initialize\""):
-			w.Header().Set("Mcp-Session-Id", "s")
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
-		case strings.Contains(string(body), `"id"`):
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":`+idOf(body)+`,"result":"`+who+`"}`)
-		default:
-			w.WriteHeader(http.StatusAccepted)
-		}
-	})
-	s := begin(t, url)
-	var mu sync.Mutex
-	accepted := map[string]int{}
-	s.accepted = func(authorization string) {
-		mu.Lock()
-		defer mu.Unlock()
-		accepted[authorization]++
-	}
-	say := func(line, who string) {
-		m, err := rpc.Read([]byte(line))
-		require.NoError(t, err)
-		m.Authorization = who
-		require.NoError(t, s.Write(m))
-	}
-	say(hi, "ada")
-	s.line()
-	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "ada")
-	require.Equal(t, "ada", <-streams)
-	const calls = 360
-	callers := []string{"ada", "bob"}
-	for i := range calls {
-		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x"}}`, i), callers[i%2])
-	}
-	for range calls {
-		m, err := rpc.Read([]byte(s.line()))
-		require.NoError(t, err)
-		n, err := strconv.Atoi(string(m.ID))
-		require.NoError(t, err)
-		require.Equal(t, callers[n%2], m.Text("result"))
-	}
-	say(ping, "stranger")
-	require.ErrorContains(t, s.failure(), "401 Unauthorized")
-	say(ping, "") // it has none of its own, and gets nobody else's
-	require.Contains(t, s.line(), canary)
-	say(ping, "bob")
-	require.Contains(t, s.line(), "bob")
-	mu.Lock()
-	require.Equal(t, map[string]int{"ada": 2 + calls/2, "bob": 1 + calls/2, "": 1}, accepted)
-	mu.Unlock()
-	s.Stop(time.Minute)
-	require.Equal(t, "bob", <-ends, "those that the server has last accepted")
 }

@@ -10,7 +10,8 @@ const maxRedirects = 5
 
 // do sends a request. A redirect to another place of the same server, as of "/mcp" to "/mcp/", is
 // followed if the request may be sent twice: the server has read the first one, and nothing proves that it did
-// nothing. The session remembers the place, so what may be sent once only goes there at once.
+// nothing. The session remembers the place until no MCP server is found there, so what may be sent once only goes
+// there at once.
 func (s *Session) do(req *http.Request, twice bool) (*http.Response, error) {
 	for followed := 0; ; followed++ {
 		res, err := s.client.http.Do(req)
@@ -19,7 +20,7 @@ func (s *Session) do(req *http.Request, twice bool) (*http.Response, error) {
 		}
 		to := s.client.placeOf(res)
 		switch {
-		case to == nil && followed > 0:
+		case to == nil && followed > 0 && req.Method == http.MethodPost:
 			s.moved(req.URL.String())
 			return res, nil
 		case to != nil && !twice:

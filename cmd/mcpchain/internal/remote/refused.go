@@ -27,7 +27,7 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 	own, is := ownOf(res, body, c.key)
 	c.retry = c.retry && res.StatusCode == http.StatusBadRequest // as the specification wants it of wrong headers
 	lost := inSession && s.loses(ctx, c.Authorization, res.StatusCode, own != nil)
-	if res.StatusCode == http.StatusNotFound {
+	if own == nil && (res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed) {
 		s.moved("")
 	}
 	switch {

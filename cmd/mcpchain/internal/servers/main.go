@@ -220,7 +220,7 @@ Of how many servers it could be checked stands in the middle.
 |---|---|---|---|
 {{range .Rows}}| {{.Title}} | {{.Bare}} | {{.Of}} | {{.Behind}} |
 {{end}}
-The other {{.Rest}} checks found nothing in any of them. A failure behind ` + "`mcpchain run`" + ` may end with the corrected call, which has the arguments as its caller sent them: where one was a credential, the check for that finds it.
+The other {{.Rest}} checks found nothing in any of them.
 `))
 
 // rendered writes the page.

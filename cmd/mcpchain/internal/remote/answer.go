@@ -1,0 +1,116 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
+)
+
+func isStream(res *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return kind == "text/event-stream"
+}
+
+// messages returns the messages in a body: servers that may not stream send several at once as a list. It reports
+// whether the body is JSON.
+func messages(body []byte) ([][]byte, bool) {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 || body[0] != '[' {
+		return [][]byte{body}, len(body) > 0 && json.Valid(body)
+	}
+	var list []json.RawMessage
+	if jsons.Unmarshal(body, &list) != nil {
+		return nil, false
+	}
+	lines := make([][]byte, 0, len(list))
+	for _, one := range list {
+		lines = append(lines, one)
+	}
+	return lines, true
+}
+
+// inLine returns a message as one line. A text of JSON has no such bytes in it, so they stand between
+// its parts.
+func inLine(message []byte) []byte {
+	if !bytes.ContainsAny(message, "\r\n") {
+		return message
+	}
+	line := bytes.Clone(message)
+	for i, b := range line {
+		if b == '\r' || b == '\n' {
+			line[i] = ' '
+		}
+	}
+	return line
+}
+
+// received reads what came on the stream of a request, or on that of none, and passes it on.
+func (s *Session) received(c *call, body []byte) {
+	line := inLine(body)
+	m, refused := rpc.ParseServer(line)
+	s.passed(c, m, refused, line)
+}
+
+func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.Refused, line []byte) {
+	answers := c != nil && !c.answered && (refused == nil && m.Method == "" && m.ID.Key() == c.key ||
+		refused != nil && !refused.Method && refused.ID != nil && refused.ID.Key() == c.key)
+	e := event{m: m}
+	if refused != nil {
+		e = event{err: &rpc.RefusedError{Refused: refused, Line: line}}
+	}
+	if !answers {
+		s.push(e)
+		return
+	}
+	if refused == nil && c.retry && m.Error != nil && codeOf(m) == mcp.CodeHeaderMismatch {
+		c.answer = m
+		return
+	}
+	c.answered = true
+	if refused == nil && m.Result != nil {
+		switch c.Method {
+		case "initialize":
+			s.mu.Lock()
+			s.version = m.Text("result", "protocolVersion")
+			s.mu.Unlock()
+		case "tools/list":
+			s.mu.Lock()
+			s.tools.Learn(c.Text("params", "cursor"), m.Result)
+			s.mu.Unlock()
+		}
+	}
+	if c.quiet {
+		c.answer = m
+		return
+	}
+	s.push(e)
+}
+
+// codeOf returns the code of an answer with an error, zero if it has none.
+func codeOf(m *rpc.Message) int64 {
+	if e := m.Wire(); e != nil {
+		return e.Code
+	}
+	return 0
+}
+
+// wire returns the error of an answer that does not name its request, with what stands in it.
+func wire(m *rpc.Message) *jsonrpc.Error {
+	if e := m.Wire(); e != nil {
+		return e
+	}
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "The server gave no reason."}
+	if code, err := strconv.ParseInt(string(m.Value("error", "code")), 10, 64); err == nil {
+		e.Code, e.Data = code, m.Value("error", "data")
+	}
+	return e
+}
