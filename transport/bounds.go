@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -17,40 +16,77 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/kinds"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // Bounds keep clients that nobody knows from taking what others need. What exceeds one is refused
-// with a JSON-RPC error that says so.
+// with a JSON-RPC error that says which.
 type Bounds struct {
 	// BodyBytes is how large the body of a POST may be; a larger one is refused with 413. Zero
 	// means 16 MiB, as for a line of [Stdio]; with a negative one there is no bound here. The
 	// SDK has one of its own, mcp.StreamableHTTPOptions.MaxRequestBodyBytes, of 4 MiB by default.
 	BodyBytes int64
 
-	// BodyTime is how long a client may take to send the body, from when the server begins to
-	// read it; then it is refused with 408. It takes the place of [http.Server].ReadTimeout. Zero
-	// means 1 min; with a negative one there is no bound here.
+	// BodyTime is how long a client may take to send the body, from when its header has come; then
+	// it is refused with 408. It takes the place of [http.Server].ReadTimeout. Zero means 1 min;
+	// with a negative one there is no bound here.
 	BodyTime time.Duration
+
+	// CallerBytes is how many bytes the bodies of one caller may have together while they are read
+	// and answered; what exceeds it is refused with 429. Zero means 64 MiB; with a negative one
+	// there is no bound. No body may have more by itself.
+	CallerBytes int64
+
+	// AllBytes is the same for all callers together; what exceeds it is refused with 503. Zero
+	// means 256 MiB; with a negative one there is no bound. The SDK's handler holds each body once
+	// more while it reads it.
+	AllBytes int64
 
 	// Streams is how many streams of events one caller may hold open with GET and
 	// subscriptions/listen; one more is refused with 429. For calls there is package limit. Zero
 	// means 1,000; with a negative one there is no bound.
-	//
-	// A caller is the user of its token, if the server has a middleware of this module; else its
-	// address (of IPv6 the first 64 bits), as RemoteAddr says. A loopback or private address is
-	// that of a proxy most often, so it has no bound: behind a proxy, set RemoteAddr from the
-	// header that your proxy sets, in a handler outside of [HTTP].
 	Streams int
+
+	// Caller names the caller of a request, "" for one that nobody knows, for whom only AllBytes
+	// holds. It may be called concurrently. One that panics has named nobody.
+	//
+	// Nil means the user of its token, if a guard outside of [HTTP] has verified it, or for streams
+	// a middleware of this module; else its address (of IPv6 the first 64 bits), as RemoteAddr says.
+	// A loopback or private address is that of a proxy most often, so it is nobody's: behind a proxy,
+	// set RemoteAddr from the header that your proxy sets, in a handler outside of [HTTP].
+	Caller func(req *http.Request) string
 }
 
 // filled returns the bounds with their defaults.
 func (b Bounds) filled() Bounds {
 	b.BodyBytes = cmp.Or(b.BodyBytes, maxLine)
 	b.BodyTime = cmp.Or(b.BodyTime, time.Minute)
+	b.CallerBytes = cmp.Or(b.CallerBytes, 64<<20)
+	b.AllBytes = cmp.Or(b.AllBytes, 256<<20)
 	b.Streams = cmp.Or(b.Streams, 1000)
+	for _, most := range []int64{b.CallerBytes, b.AllBytes} { // or such a body would be tried again for ever
+		if most > 0 && (b.BodyBytes <= 0 || b.BodyBytes > most) {
+			b.BodyBytes = most
+		}
+	}
 	return b
+}
+
+// limits are what callers hold of one handler, against its bounds.
+type limits struct {
+	Bounds
+
+	bodies, streams table.Quota
+	users           table.Names[string] // by the sessions that they began
+}
+
+func newLimits(b Bounds) *limits {
+	l := &limits{Bounds: b.filled()}
+	l.bodies.Each, l.bodies.All = l.CallerBytes, l.AllBytes
+	l.streams.Each = int64(l.Streams)
+	return l
 }
 
 // A refusal is the answer to what exceeds a bound.
@@ -58,94 +94,96 @@ type refusal struct {
 	unread
 
 	status int
-	text   string // for the log
+	text   string        // for the log
+	after  time.Duration // when the client may come again; zero if that is not known
 }
 
 // tooLarge is the refusal of a body with more bytes.
 func tooLarge(most int64) *refusal {
 	public := fault.New(fault.KindValidation, fmt.Sprintf("the body has more than %d bytes, which is the most that this server reads", most)).
 		Suggest("Send less in one call.")
-	return &refusal{unread{jsonrpc.CodeInvalidRequest, public}, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", most)}
+	return &refusal{unread{jsonrpc.CodeInvalidRequest, public}, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", most), 0}
 }
 
 // tooSlow is the refusal of a body that took longer.
 func tooSlow(most time.Duration) *refusal {
 	public := fault.New(fault.KindTimeout, "the body did not arrive within "+words.Duration(most)).
 		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-	return &refusal{unread{kinds.CodeOf(string(fault.KindTimeout), false, false), public}, http.StatusRequestTimeout, public.Message()}
+	return &refusal{unread{kinds.CodeOf(string(fault.KindTimeout), false, false), public}, http.StatusRequestTimeout, public.Message(), 0}
 }
 
 // tooMany is the refusal of one more stream.
 func tooMany(most int, caller string) *refusal {
 	public := fault.New(fault.KindRateLimited, fmt.Sprintf("you have %s open, and no more are accepted", words.Plural(most, "stream"))).
 		Suggest("Close one first.")
-	return &refusal{unread{kinds.CodeOf(string(fault.KindRateLimited), false, false), public}, http.StatusTooManyRequests, "streams of one caller: " + caller}
+	return &refusal{unread{kinds.CodeOf(string(fault.KindRateLimited), false, false), public}, http.StatusTooManyRequests, "streams of one caller: " + caller, 0}
+}
+
+// soon is when a body that found no place may be sent again.
+const soon = time.Second
+
+// tooMuch is the refusal of a body for which there is no place beside others.
+func tooMuch(exceeded *table.ExceededError, caller string) *refusal {
+	kind, status := fault.KindServiceUnavailable, http.StatusServiceUnavailable
+	if exceeded.Each {
+		kind, status = fault.KindRateLimited, http.StatusTooManyRequests
+	}
+	public := fault.New(kind, fmt.Sprintf("the bodies of %s may have %d bytes at once, and this one would exceed that", exceeded.Whose(), exceeded.Most)).
+		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: soon.Seconds(), Effect: fault.EffectNone})
+	return &refusal{unread{kinds.CodeOf(string(kind), false, false), public}, status, "bytes of bodies of " + exceeded.Whose() + ", of the caller: " + caller, soon}
 }
 
 // exceeded returns the refusal of a body that could not be read to its end, nil if no bound is the reason.
-func (b *Bounds) exceeded(err error) *refusal {
+func (l *limits) exceeded(err error, caller string) *refusal {
 	var large *http.MaxBytesError
+	var much *table.ExceededError
 	switch {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
-	case b.BodyTime > 0 && errors.Is(err, os.ErrDeadlineExceeded):
-		return tooSlow(b.BodyTime)
+	case errors.As(err, &much):
+		return tooMuch(much, caller)
+	case l.BodyTime > 0 && errors.Is(err, os.ErrDeadlineExceeded):
+		return tooSlow(l.BodyTime)
 	}
 	return nil
 }
 
-// A turnstile counts the open streams of callers.
-type turnstile struct {
-	most  int // for one caller; not positive for no bound
-	users table.Names[string]
-
-	mu   sync.Mutex
-	open map[string]int
-}
-
-// enter counts a stream of a caller, unless that is one too many. "" is nobody, who has no bound. Call
-// leave when the stream has ended.
-func (t *turnstile) enter(caller string) (leave func(), ok bool) {
-	if caller == "" || t.most <= 0 {
-		return func() {}, true
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.open[caller] >= t.most {
-		return nil, false
-	}
-	if t.open == nil {
-		t.open = map[string]int{}
-	}
-	t.open[caller]++
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.open[caller]--; t.open[caller] == 0 {
-			delete(t.open, caller)
-		}
-	}, true
-}
-
 const sessionHeader = "Mcp-Session-Id"
 
-// caller returns who opens a stream: the user of the token, which a middleware saw with this POST or with that
-// which began the session, else the address.
-func (t *turnstile) caller(a *answer) string {
+// ofBody returns who sends a body. Of the session that it names it may be no part.
+func (l *limits) ofBody(req *http.Request) string {
+	if l.Caller != nil {
+		return l.named(req)
+	}
+	if info := auth.TokenInfoFromContext(req.Context()); info != nil && info.UserID != "" {
+		return "user " + info.UserID
+	}
+	return address(req.RemoteAddr)
+}
+
+// ofStream returns who opens a stream: the user of the token, which a middleware saw with this POST or with that
+// which began the session, else who sends a body.
+func (l *limits) ofStream(a *answer) string {
 	user := ""
+	if l.Caller != nil {
+		return l.named(a.request)
+	}
 	if a.exchange != nil {
 		user, _ = a.exchange.Opener()
 	}
 	if user == "" {
-		user, _ = t.users.Get(a.request.Header.Get(sessionHeader)) // the SDK refuses who sends another's
-	}
-	if info := auth.TokenInfoFromContext(a.request.Context()); user == "" && info != nil { // a guard outside
-		user = info.UserID
+		user, _ = l.users.Get(a.request.Header.Get(sessionHeader)) // the SDK refuses who sends another's
 	}
 	if user != "" {
 		return "user " + user
 	}
-	return address(a.request.RemoteAddr)
+	return l.ofBody(a.request)
+}
+
+// named returns what Caller says.
+func (l *limits) named(req *http.Request) (caller string) {
+	safe.Call(func() { caller = l.Caller(req) }, nil)
+	return caller
 }
 
 // address returns the part of a client's address that it does not choose itself, "" if the address says nothing of
@@ -171,20 +209,19 @@ func address(remote string) string {
 func (a *answer) admit() {
 	if a.exchange != nil && a.Header().Get(sessionHeader) != "" {
 		if user, _ := a.exchange.Opener(); user != "" {
-			a.turnstile.users.Put(a.Header().Get(sessionHeader), user)
+			a.limits.users.Put(a.Header().Get(sessionHeader), user)
 		}
 	}
 	if a.status != http.StatusOK || !strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream") || !a.listens() {
 		return
 	}
-	caller := a.turnstile.caller(a)
-	leave, ok := a.turnstile.enter(caller)
-	if !ok {
-		a.posted.refusal = tooMany(a.turnstile.most, caller)
+	caller := a.limits.ofStream(a)
+	if a.limits.streams.Take(caller, 1) != nil {
+		a.posted.refusal = tooMany(a.limits.Streams, caller)
 		a.cancel()
 		return
 	}
-	a.leave = leave
+	a.leave = func() { a.limits.streams.Give(caller, 1) }
 }
 
 // listens reports whether the answer lasts as long as its client wants.

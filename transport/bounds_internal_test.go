@@ -1,8 +1,13 @@
 package transport
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/stretchr/testify/require"
 )
 
@@ -29,20 +34,32 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestTurnstile forgets callers without streams.
-func TestTurnstile(t *testing.T) {
-	s := &turnstile{most: 1}
-	leave, ok := s.enter("a")
-	require.True(t, ok)
-	_, ok = s.enter("a")
-	require.False(t, ok)
-	_, ok = s.enter("b")
-	require.True(t, ok)
-	require.Len(t, s.open, 2)
-	leave()
-	require.Len(t, s.open, 1)
-	for range 10 {
-		_, ok = s.enter("")
-		require.True(t, ok, "nobody")
-	}
+// TestCallerOfABody: whose bytes they are, and that what a client names is no proof of who it is.
+func TestCallerOfABody(t *testing.T) {
+	l := newLimits(Bounds{})
+	l.users.Put("session", "alice")
+	req := httptest.NewRequest(http.MethodPost, "/", nil)
+	req.Header.Set(sessionHeader, "session")
+	require.Equal(t, "192.0.2.1", l.ofBody(req))
+	var user string
+	auth.RequireBearerToken(func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: "bob", Expiration: time.Now().Add(time.Hour)}, nil
+	}, nil)(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { user = l.ofBody(req) })).ServeHTTP(httptest.NewRecorder(), func() *http.Request {
+		req := req.Clone(t.Context())
+		req.Header.Set("Authorization", "Bearer x")
+		return req
+	}())
+	require.Equal(t, "user bob", user)
+	l.Caller = func(*http.Request) string { return "carol" }
+	require.Equal(t, "carol", l.ofBody(req))
+	l.Caller = func(*http.Request) string { panic("theirs") }
+	require.Empty(t, l.ofBody(req))
+}
+
+// TestFilledBounds: no body is larger than all of them may be.
+func TestFilledBounds(t *testing.T) {
+	require.EqualValues(t, 16<<20, Bounds{}.filled().BodyBytes)
+	require.EqualValues(t, 100, Bounds{CallerBytes: 100}.filled().BodyBytes)
+	require.EqualValues(t, 100, Bounds{AllBytes: 100, BodyBytes: -1}.filled().BodyBytes)
+	require.EqualValues(t, -1, Bounds{AllBytes: -1, CallerBytes: -1, BodyBytes: -1}.filled().BodyBytes)
 }

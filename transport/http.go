@@ -100,6 +100,13 @@ var ErrAbandoned = exchange.ErrAbandoned
 // before 2025-06-18, the SDK may end some first, with a cause of its own. It is the first middleware of
 // this module that ends the context, so what stands outside of it goes on.
 //
+// # Bodies
+//
+// [Options.Bounds] are for clients that nobody knows: how large and how slow a body may be, and how many
+// bytes the bodies of each caller and of all of them may have. A body is kept once, and takes as much as has
+// come of it. It is an interface{ Bytes() ([]byte, error) }, which reads it to its end and returns it: a
+// handler that uses that in the place of [io.ReadAll] makes no copy.
+//
 // # When an answer is on the wire
 //
 // [net/http] writes the rest of an answer after its handler has returned. HTTP flushes the
@@ -120,12 +127,11 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 		o = *opts
 	}
 	front, says := &exchange.Front{CancelOlder: o.CancelOlder}, newChallenges(handler, &o)
-	bounds := o.Bounds.filled()
-	streams := &turnstile{most: bounds.Streams}
+	limits := newLimits(o.Bounds)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
-		a := &answer{ResponseWriter: w, logger: o.Logger, request: req, challenges: says, bounds: &bounds, turnstile: streams, cancel: cancel}
+		a := &answer{ResponseWriter: w, logger: o.Logger, request: req, challenges: says, limits: limits, cancel: cancel}
 		header := exchange.Without(req.Header)
 		switch req.Method {
 		case http.MethodPost:
@@ -140,14 +146,19 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 		inner.Header = header
 		a.watch(inner)
 		handler.ServeHTTP(a, inner)
+		a.part() // before the client knows that the call has ended
 		a.end()
 	})
 }
 
-// part ends the counting of the answer as a stream.
+// part gives back what the answer and its request hold of the bounds.
 func (a *answer) part() {
 	if a.leave != nil {
 		a.leave()
+		a.leave = nil
+	}
+	if a.posted.held > 0 {
+		a.posted.giveBack(a.posted.held)
 	}
 }
 
@@ -175,10 +186,9 @@ type answer struct {
 	posted     posted
 	single     bool // see alone
 
-	bounds    *Bounds
-	turnstile *turnstile
-	cancel    context.CancelFunc // ends the handler inside
-	leave     func()             // of the turnstile; nil if the answer is no stream that lasts
+	limits *limits
+	cancel context.CancelFunc // ends the handler inside
+	leave  func()             // ends the counting of a stream that lasts; nil if the answer is none
 
 	status int  // what was given to WriteHeader; 0 before that
 	kept   kept // what body has

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,7 +26,6 @@ const maxPart = 64 << 10
 // SDK that repeats nothing of the request. An error about the body becomes a JSON-RPC error.
 func (a *answer) replaceText() {
 	line := strings.TrimSpace(a.body.String())
-	body := a.posted.body.Bytes()
 	r := a.posted.refusal
 	if r == nil && a.posted.begun && a.status == http.StatusRequestEntityTooLarge { // a bound of the SDK's
 		var most int64
@@ -38,9 +39,13 @@ func (a *answer) replaceText() {
 		if a.posted.begun && a.request.ProtoMajor == 1 {
 			a.exchange.Leave() // the rest of the body is not read
 		}
+		if r.after > 0 {
+			a.Header().Set("Retry-After", strconv.Itoa(int(r.after/time.Second)))
+		}
 		a.refuse(r.unread, json.RawMessage("null"), r.text)
 		return
 	case a.posted.begun && a.status == http.StatusBadRequest:
+		body := a.posted.kept.whole()
 		a.refuse(refused(body, a.request.Header.Get("Mcp-Protocol-Version"), line), idOf(body), line)
 		return
 	}
@@ -99,7 +104,7 @@ func (a *answer) masked(p []byte) []byte {
 	switch {
 	case ok && failed.Code == jsonrpc.CodeMethodNotFound:
 	case failed.Code == jsonrpc.CodeInvalidRequest && invalidRequest.MatchString(failed.Message):
-		why = refused(a.posted.body.Bytes(), "", failed.Message)
+		why = refused(a.posted.kept.whole(), "", failed.Message)
 	case decoding.MatchString(failed.Message):
 		why = invalid(jsonrpc.CodeInvalidParams, "the message could not be read: its parameters are not what the method takes")
 		if failed.Code == jsonrpc.CodeParseError || failed.Code == jsonrpc.CodeInvalidRequest {

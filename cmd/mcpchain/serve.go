@@ -35,12 +35,16 @@ func (r *running) serve(ctx context.Context) int {
 	if err != nil {
 		return fail("the address cannot be served", err, exitFailed)
 	}
-	opts := front.Options{Proxy: r.opts, Logger: log, Sessions: r.Sessions, Idle: time.Duration(r.Idle)}
+	proxies, err := r.Proxies()
+	if err != nil { // cannot be: it was checked
+		return fail("the trusted proxies cannot be read", err, exitUsage)
+	}
+	opts := front.Options{Proxy: r.opts, Logger: log, Sessions: r.Sessions, Idle: time.Duration(r.Idle), Proxies: proxies}
 	if r.PassAuthorization {
 		opts.Start = r.start
 	}
 	f := front.New(opts)
-	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: transport.Bounds{BodyBytes: int64(r.MaxRequest)}})
+	endpoint := transport.HTTP(f, &transport.Options{Logger: log, Bounds: f.Bounds()})
 	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer endStreams()
 	web := &http.Server{

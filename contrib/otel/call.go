@@ -19,6 +19,7 @@ import (
 // An operation is a call that a middleware of this package traces.
 type operation struct {
 	method  string
+	label   string      // the method, or other: see methods
 	session mcp.Session // nil for none
 	target  string      // the name of the tool or prompt, "" for other methods
 	known   bool        // the server lists the target
@@ -68,11 +69,10 @@ func (op *operation) pass(reference string, span trace.SpanContext) (number int,
 // name is the name of the span. It has the target only if the server lists it, so that
 // there are few names.
 func (op *operation) name() string {
-	method := clean(op.method, maxName)
 	if op.known {
-		return method + " " + op.target
+		return op.label + " " + op.target
 	}
-	return method
+	return op.label
 }
 
 // targetKey is the attribute under which the target of a method stands, "" for none.
@@ -125,7 +125,7 @@ func (t *tracer) requestAttributes(ctx context.Context, op *operation, req mcp.R
 
 // measured are the attributes of a measurement. Each has a closed set of values.
 func (t *tracer) measured(op *operation, req mcp.Request, end ending) attribute.Set {
-	attrs := append(make([]attribute.KeyValue, 0, 10), attribute.String(attrMethod, clean(op.method, maxName)))
+	attrs := append(make([]attribute.KeyValue, 0, 10), attribute.String(attrMethod, op.label))
 	if key := targetKey(op.method); key != "" {
 		name := other
 		if op.known {

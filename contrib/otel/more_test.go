@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
@@ -145,6 +146,52 @@ func TestCardinality(t *testing.T) {
 		require.Subset(t, names, map[string]bool{"tools/call": true, "tools/call search": true, "prompts/get": true, "prompts/get greet": true})
 		require.LessOrEqual(t, len(names), 7)
 	})
+}
+
+// TestInventedMethods: a gateway passes on what its callers invent, and none of that becomes a series or the name of a
+// span. A method that the server has becomes one, and those that are not of the protocol have a bound.
+func TestInventedMethods(t *testing.T) {
+	b := newBench(t)
+	handler := mcpotel.New(b.opts)(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+		switch {
+		case strings.HasPrefix(method, "acme/"):
+			return &mcp.ListToolsResult{}, nil
+		case strings.HasPrefix(method, "notifications/"):
+			return nil, nil
+		}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such method"}
+	})
+	ask := func(method string) {
+		_, _ = handler(t.Context(), method, &mcp.ListToolsRequest{Session: &mcp.ServerSession{}, Params: &mcp.ListToolsParams{}})
+	}
+	for i := range 200 {
+		ask(fmt.Sprintf("invented/%d", i))
+		ask(fmt.Sprintf("notifications/%d", i))
+		ask("tools/list")
+	}
+	ask("acme/search")
+	ask("acme/search")
+	seen := map[string]uint64{}
+	for _, p := range b.points(t, "mcp.server.operation.duration") {
+		seen[attributes(p.Attributes.ToSlice())["mcp.method.name"]] += p.Count
+	}
+	require.Equal(t, map[string]uint64{"_other": 401, "tools/list": 200, "acme/search": 1}, seen)
+	names := map[string]int{}
+	for _, s := range b.spans.GetSpans() {
+		names[s.Name]++
+	}
+	require.Equal(t, map[string]int{"_other": 401, "tools/list": 200, "acme/search": 1}, names)
+	require.Equal(t, "invented/0", attributes(b.spans.GetSpans()[0].Attributes)["mcp.method.name"], "the span itself has what was asked")
+
+	for i := range 200 {
+		ask(fmt.Sprintf("acme/%d", i))
+		ask(fmt.Sprintf("acme/%d", i))
+	}
+	seen = map[string]uint64{}
+	for _, p := range b.points(t, "mcp.server.operation.duration") {
+		seen[attributes(p.Attributes.ToSlice())["mcp.method.name"]] += p.Count
+	}
+	require.Len(t, seen, 1+1+64)
 }
 
 // TestVersions holds that metrics do not repeat what a client of an older version sends as

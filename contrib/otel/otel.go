@@ -31,7 +31,9 @@
 // Arguments, results, URIs of resources and texts of errors stay out of spans. The ID of an
 // HTTP session is a credential: the span has a hash of it. [Options] adds what else a span
 // should have. Every value is bounded. The attributes of metrics have closed sets of values:
-// a tool or prompt that the server does not list is "_other".
+// a tool or prompt that the server does not list is "_other", and so is a method that the
+// protocol does not have, in the names of spans too, until it has been answered once without
+// an error: a gateway passes on whatever its callers invent.
 //
 // # Trace context
 //
@@ -130,6 +132,7 @@ type tracer struct {
 	spans    trace.Tracer
 	duration metric.Float64Histogram
 	listed   *listed
+	methods  methods
 }
 
 func newTracer(opts *Options, kind trace.SpanKind, name, description string) *tracer {
@@ -170,7 +173,7 @@ func (t *tracer) wrap(next mcp.MethodHandler) mcp.MethodHandler {
 
 // call traces and measures a call.
 func (t *tracer) call(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	op := &operation{method: method, session: sessionOf(req), target: targetOf(method, req)}
+	op := &operation{method: method, label: t.methods.label(method), session: sessionOf(req), target: targetOf(method, req)}
 	op.known = t.knows(ctx, op, req, next)
 	options := []trace.SpanStartOption{trace.WithSpanKind(t.kind)}
 	if t.kind == trace.SpanKindServer {
@@ -197,6 +200,9 @@ func (t *tracer) call(ctx context.Context, method string, req mcp.Request, next 
 	res, err := next(ctx, method, req)
 	end = t.endOf(ctx, res, err)
 	t.listed.learn(res)
+	if err == nil && !isNil(res) { // notifications have no answer
+		t.methods.serves(method)
+	}
 	return res, err
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	Drain    Duration `json:"drain"`
 	Lag      Duration `json:"lag"`
 
+	TrustedProxies []string `json:"trusted_proxies,omitempty"` // addresses, or networks such as 10.0.0.0/8
+
 	Strict         bool                `json:"strict"`
 	Deadline       Duration            `json:"deadline"`
 	ToolDeadlines  map[string]Duration `json:"tool_deadlines,omitempty"`
@@ -239,11 +241,15 @@ func (c *Config) checkHTTP() error {
 	if d := Default(); c.HTTP == "" {
 		for name, same := range map[string]bool{
 			"path": c.Path == d.Path, "sessions": c.Sessions == d.Sessions, "idle": c.Idle == d.Idle, "drain": c.Drain == d.Drain, "lag": c.Lag == d.Lag,
+			"trusted_proxies": len(c.TrustedProxies) == 0,
 		} {
 			if !same {
 				return fmt.Errorf("%q is for \"http\": over stdio it would do nothing", name)
 			}
 		}
+	}
+	if _, err := c.Proxies(); err != nil {
+		return err
 	}
 	switch {
 	case c.PassAuthorization && (c.HTTP == "" || c.To == ""):

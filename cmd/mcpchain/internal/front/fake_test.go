@@ -127,7 +127,7 @@ func newWorld(t *testing.T, handle func(f *fake, m *rpc.Message), change func(*O
 		change(&opts)
 	}
 	w.front = New(opts)
-	web := httptest.NewServer(Patient(transport.HTTP(w.front, &transport.Options{Logger: logger})))
+	web := httptest.NewServer(Patient(transport.HTTP(w.front, &transport.Options{Logger: logger, Bounds: w.front.Bounds()})))
 	w.url = web.URL
 	t.Cleanup(func() {
 		web.CloseClientConnections()

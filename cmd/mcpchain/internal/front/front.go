@@ -8,28 +8,28 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"mime"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// Options configure a Front. All fields are required but Start.
+// Options configure a Front. All fields are required but Start and Proxies.
 type Options struct {
 	// Proxy has the options of each proxy but for In, Out and Session.
 	Proxy proxy.Options
@@ -40,7 +40,10 @@ type Options struct {
 
 	Logger   *slog.Logger
 	Sessions int           // how many servers may run at once
-	Idle     time.Duration // a session that nobody uses for so long ends
+	Idle     time.Duration // a session in which no call runs for so long ends
+
+	// Proxies are the addresses whose header X-Forwarded-For is believed. None is by default.
+	Proxies []netip.Prefix
 }
 
 // A Front is the [http.Handler] of one endpoint. Everything may be called concurrently.
@@ -49,17 +52,20 @@ type Front struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by their IDs; nil once Close was called
-	alive    int                 // servers that run, also those of sessions that have ended
 	running  sync.WaitGroup
 	end      context.CancelFunc // ends all servers at once
 	life     context.Context    //nolint:containedctx // that of the program, not of a request
 
 	shared map[string]*shared // by the credentials that the servers get, "" if they get none
+
+	accounts   *accounts
+	unbelieved sync.Once             // a proxy that is not trusted was recorded
+	accepted   table.Names[struct{}] // the names of credentials that the server has accepted
 }
 
 // New returns a Front. Close has to be called.
 func New(opts Options) *Front {
-	f := &Front{Options: opts, sessions: map[string]*session{}, shared: map[string]*shared{}}
+	f := &Front{Options: opts, sessions: map[string]*session{}, shared: map[string]*shared{}, accounts: newAccounts(&opts)}
 	f.life, f.end = context.WithCancel(context.Background())
 	go f.reap()
 	return f
@@ -112,41 +118,44 @@ func (f *Front) reap() {
 	}
 }
 
-var (
-	errFull   = errors.New("there are as many sessions as may be")
-	errClosed = errors.New("the server is being replaced")
-)
+var errClosed = errors.New("the server is being replaced")
 
-// begin starts a session, with a server of its own. Many clients may share it.
-func (f *Front) begin(shared bool) (*session, error) {
+// begin starts a session, with a server of its own, for the client of a request. Many clients may share it.
+func (f *Front) begin(req *http.Request, shared bool) (*session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.sessions == nil:
+	if f.sessions == nil {
 		return nil, errClosed
-	case f.alive >= f.Sessions:
-		return nil, errFull
 	}
 	s := newSession(rand.Text(), shared, f.Logger)
+	if s.purse = f.purse(req); shared && f.Start == nil {
+		s.purse.caller = "" // it is everybody's
+	}
+	if err := s.purse.take(sessions, 1); err != nil {
+		return nil, err
+	}
+	s.holds, s.authorization = true, req.Header.Get("Authorization")
+	s.owners.add(nameOf(s.authorization))
+	if s.alone != nil {
+		s.alone.purse, s.memory.purse = s.purse, s.purse
+	}
 	opts := f.Proxy
 	opts.In, opts.Out = nil, s
 	if !shared { // or its callers would be taken for one
 		opts.Session = s.id
 	}
 	if f.Start != nil {
-		opts.Start = func() (proxy.Server, error) { return f.Start(func(string) {}) }
+		opts.Start = func() (proxy.Server, error) {
+			return f.Start(func(authorization string) { f.accepts(s, authorization) })
+		}
 		s.patient = refusals
 	}
 	s.proxy = proxy.New(opts)
 	f.sessions[s.id] = s
-	f.alive++
 	f.running.Go(func() {
 		s.proxy.Run(f.life)
 		f.leave(s)
 		s.finish()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.alive--
 	})
 	return s, nil
 }
@@ -191,7 +200,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case http.MethodGet, http.MethodDelete:
 		s := f.session(req.Header.Get(sessionHeader))
 		switch {
-		case s == nil:
+		case s == nil, !s.belongs(nameOf(req.Header.Get("Authorization"))):
 			noSession(w, nil)
 		case req.Method == http.MethodDelete:
 			f.leave(s)
@@ -275,7 +284,7 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	m.Authorization = req.Header.Get("Authorization")
-	p := &post{w: w, req: req, m: m, says: saidVersion(m), json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
+	p := &post{w: w, req: req, m: m, purse: f.purse(req), says: saidVersion(m), json: asJSON, extra: &mcp.RequestExtra{Header: req.Header, TokenInfo: callerOf(req.Header)}}
 	if version := cmp.Or(p.says, req.Header.Get(versionHeader)); version >= modern {
 		f.modern(p, version)
 		return
@@ -283,30 +292,12 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 	f.older(p)
 }
 
-// callerOf tells callers apart by their credentials, nil if they have none. Whether those are any good is for
-// others to say: who has made some up has nobody else's.
-func callerOf(header http.Header) *auth.TokenInfo {
-	if name := nameOf(header); name != "" {
-		return &auth.TokenInfo{UserID: "credentials " + name}
-	}
-	return nil
-}
-
-// nameOf returns a name for the credentials of a client that says nothing of them, "" if it has none.
-func nameOf(header http.Header) string {
-	credentials := header.Get("Authorization")
-	if credentials == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(credentials))
-	return hex.EncodeToString(sum[:16])
-}
-
 // A post is one message that came over HTTP.
 type post struct {
 	w     http.ResponseWriter
 	req   *http.Request
 	m     *rpc.Message
+	purse purse
 	says  string // the version of the protocol that the message names, "" if it names none
 	json  bool   // the client takes an answer as JSON
 	extra *mcp.RequestExtra
@@ -317,7 +308,7 @@ func (f *Front) older(p *post) {
 	id := p.req.Header.Get(sessionHeader)
 	s := f.session(id)
 	switch {
-	case id != "" && s == nil:
+	case id != "" && (s == nil || !f.admits(s, p)):
 		noSession(p.w, p.m.ID)
 		return
 	case id == "" && p.m.Method != "initialize":
@@ -325,26 +316,42 @@ func (f *Front) older(p *post) {
 		return
 	case id == "":
 		var err error
-		if s, err = f.begin(false); err != nil {
+		if s, err = f.begin(p.req, false); err != nil {
 			f.Logger.Warn("no session can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
-			unavailable(p, err)
+			unavailable(p.w, p.m.ID, err)
 			return
 		}
 		p.w.Header().Set(sessionHeader, s.id)
-		s.comes(p.req.Header)
 		s.take(p)
 		if !s.initialized.Load() { // it did not even begin
 			f.leave(s)
 		}
 		return
 	}
-	s.comes(p.req.Header)
 	s.take(p)
 }
 
-func unavailable(p *post, err error) {
-	p.w.Header().Set("Retry-After", "10")
-	fail(p.w, http.StatusServiceUnavailable, p.m.ID, 503, "Service unavailable: "+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
+// admits reports whether a message may pass to the server of a session. A request of credentials that the session does
+// not belong to may, if the server gets them: it says whether they are any good.
+func (f *Front) admits(s *session, p *post) bool {
+	switch {
+	case s.belongs(nameOf(p.m.Authorization)):
+		return true
+	case f.Start == nil:
+		return false
+	default:
+		return p.m.IsRequest() || s.proves(p.req.Context(), p.m.Authorization)
+	}
+}
+
+// unavailable answers what finds no place: with 429 if the caller has too much, with 503 if all have.
+func unavailable(w http.ResponseWriter, id rpc.ID, err error) {
+	status, what := http.StatusServiceUnavailable, "Service unavailable: "
+	if bound := (*boundError)(nil); errors.As(err, &bound) && bound.exceeded.Each {
+		status, what = http.StatusTooManyRequests, "Rate limited: "
+	}
+	w.Header().Set("Retry-After", "10")
+	fail(w, status, id, int64(status), what+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
 }
 
 func noSession(w http.ResponseWriter, id rpc.ID) {

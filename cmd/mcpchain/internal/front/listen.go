@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -49,11 +50,13 @@ func (u *uris) UnmarshalJSON(raw []byte) error {
 // MarshalJSON returns the list.
 func (u uris) MarshalJSON() ([]byte, error) { return json.Marshal(slices.Sorted(maps.Keys(u))) }
 
-func (u uris) bytes() (size int) {
+// cost is how much a client, or the server, has of [subscriptions].
+func (u uris) cost() int {
+	cost := 1
 	for uri := range u {
-		size += len(uri)
+		cost += 1 + len(uri)>>10
 	}
-	return size
+	return cost
 }
 
 // of reports whether a notification is wanted, by its method and its URI.
@@ -92,6 +95,8 @@ type subscription struct {
 	allowed wants         // once it is settled
 	failed  *rpc.Message  // the answer, if there is one: it has not begun, or it has ended
 	settled chan struct{} // closed when the server has acknowledged or refused it
+	purse   purse         // of the client for whom it began
+	cost    int           // what it takes there
 }
 
 // concerns reports whether a client needs the subscription.
@@ -104,22 +109,18 @@ func (s *subscription) concerns(want *wants) bool {
 	return s.wants.Tools
 }
 
-// The bounds of what clients may subscribe to: the server keeps all of it.
-const (
-	maxListeners     = 10_000
-	maxSubscriptions = 1000
-	maxURIs          = 10_000
-	maxURIsOfOne     = 1000
-	maxURIBytes      = 16 << 20 // of all clients
-)
+// maxURIsOfOne bounds what one request may subscribe to: the server keeps all of it.
+const maxURIsOfOne = 1000
 
-var errManySubscriptions = errors.New("there are as many subscriptions as may be")
+// leastCost is what a subscription of the server takes of [asked] at least: it keeps no more than a thousand of them.
+const leastCost = 20
+
+var errManyURIs = errors.New("a request may have " + strconv.Itoa(maxURIsOfOne) + " URIs")
 
 // listeners are the clients that have subscribed, and the subscriptions of the session. The mutex of the
 // session guards them.
 type listeners struct {
 	clients map[*stream]*wants
-	bytes   int                      // of their URIs
 	own     map[string]*subscription // by the keys of their IDs
 	renewed time.Time                // see renew
 }
@@ -132,16 +133,21 @@ func (f *Front) subscribed(s *session, p *post) {
 		return
 	}
 	st := newStream(p.m.ID)
+	st.of(p)
 	allowed, err := s.subscribe(p.req.Context(), st, &want)
 	defer s.unsubscribe(st)
+	defer st.part(st.reader)
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
 		writeMessage(p.w, statusOf(refused.answer), refused.answer.With(p.m.ID, "id"))
 		return
+	case errors.Is(err, errManyURIs):
+		fail(p.w, http.StatusBadRequest, p.m.ID, jsonrpc.CodeInvalidParams, "Invalid message: "+err.Error()+".")
+		return
 	case err != nil:
 		f.Logger.Warn("a client cannot subscribe", slog.String("error", err.Error()))
-		unavailable(p, err)
+		unavailable(p.w, p.m.ID, err)
 		return
 	}
 	st.serve(p.w, p.req, manner{reader: st.reader, first: st.written(event{m: acknowledged(st.id, allowed)})})
@@ -168,21 +174,23 @@ func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allow
 	}
 	missing := wants{!had.Tools, !had.Tools, !had.Tools, maps.Clone(want.URIs)}
 	maps.DeleteFunc(missing.URIs, func(uri string, _ bool) bool { return had.URIs[uri] })
-	size := want.URIs.bytes()
-	switch news := !had.Tools || len(missing.URIs) > 0; {
+	cost, news := want.URIs.cost(), !had.Tools || len(missing.URIs) > 0
+	switch {
 	case s.ended:
 		err = errClosed
-	case len(s.listeners.clients) >= maxListeners, len(want.URIs) > maxURIsOfOne, s.listeners.bytes+size > maxURIBytes:
-		err = errManySubscriptions
-	case news && (len(s.listeners.own) >= maxSubscriptions || len(had.URIs)+len(missing.URIs) > maxURIs):
-		err = errManySubscriptions
-		s.renew()
-	case news:
-		s.listenTo(missing)
+	case len(want.URIs) > maxURIsOfOne:
+		err = errManyURIs
+	default:
+		err = st.purse.take(subscriptions, cost)
+	}
+	if err == nil && news {
+		if err = s.listenTo(st.purse, missing); err != nil {
+			st.purse.give(subscriptions, cost)
+			s.renew()
+		}
 	}
 	if err == nil {
 		s.listeners.clients[st] = want
-		s.listeners.bytes += size
 	}
 	all := slices.Collect(maps.Values(s.listeners.own))
 	s.mu.Unlock()
@@ -192,21 +200,39 @@ func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allow
 	return s.settle(ctx, all, want)
 }
 
-// listenTo begins a subscription of the session. The caller holds the lock.
-func (s *session) listenTo(w wants) { go s.send(s.plan(w)) }
+// listenTo begins a subscription of the session for a client, unless a bound does not allow it. What it takes is
+// given back when it ends, and not with the client: the server keeps it until then. The caller holds the lock.
+func (s *session) listenTo(of purse, w wants) error {
+	cost := max(w.URIs.cost(), leastCost)
+	if err := of.take(asked, cost); err != nil {
+		return err
+	}
+	go s.send(s.plan(of, cost, w))
+	return nil
+}
+
+// drop ends a subscription of the session. The caller holds the lock.
+func (s *session) drop(key string) {
+	own := s.listeners.own[key]
+	own.purse.give(asked, own.cost)
+	delete(s.listeners.own, key)
+}
 
 // plan notes a subscription, and returns its message. The caller holds the lock.
-func (s *session) plan(w wants) *rpc.Message {
+func (s *session) plan(of purse, cost int, w wants) *rpc.Message {
 	id := rpc.RandomID()
 	for s.streams[id.Key()] != nil || s.listeners.own[id.Key()] != nil {
 		id = rpc.RandomID()
 	}
-	s.listeners.own[id.Key()] = &subscription{id: id, wants: w, settled: make(chan struct{})}
+	s.listeners.own[id.Key()] = &subscription{id: id, wants: w, settled: make(chan struct{}), purse: of, cost: cost}
 	params, _ := json.Marshal(map[string]any{"_meta": json.RawMessage(ownMeta), "notifications": w}) //nolint:errchkjson // texts
 	return rpc.Request(id, "subscriptions/listen", params)
 }
 
-func (s *session) send(m *rpc.Message) { s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}}) }
+func (s *session) send(m *rpc.Message) {
+	m.Authorization = s.authorization // it is that of all clients, if the server gets it
+	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
+}
 
 // The times of renewing subscriptions.
 const (
@@ -230,8 +256,12 @@ func (s *session) renew() {
 	for _, one := range s.listeners.own {
 		ended = append(ended, rpc.Cancelled(one.id, "it is not needed any more"))
 	}
-	clear(s.listeners.own)
-	m := s.plan(all) // who comes meanwhile waits for it
+	for key := range s.listeners.own {
+		s.drop(key)
+	}
+	of, cost := purse{s.purse.accounts, ""}, max(all.URIs.cost(), leastCost)
+	of.put(asked, cost)
+	m := s.plan(of, cost, all) // who comes meanwhile waits for it
 	planned := s.listeners.own[m.ID.Key()]
 	s.logger.Info("the subscriptions of clients that have gone end", slog.Int("subscriptions", len(ended)))
 	go func() {
@@ -298,10 +328,10 @@ func (s *session) unsubscribe(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if want := s.listeners.clients[st]; want != nil {
-		s.listeners.bytes -= want.URIs.bytes()
+		st.purse.give(subscriptions, want.URIs.cost())
 		delete(s.listeners.clients, st)
+		s.used = time.Now()
 	}
-	s.used = time.Now()
 }
 
 // listened takes a message that is about a subscription, and reports whether it is. The caller holds the lock.
@@ -312,7 +342,7 @@ func (s *session) listened(m *rpc.Message) bool {
 			return false
 		}
 		// It has ended. Whoever subscribes next begins a new one.
-		delete(s.listeners.own, m.ID.Key())
+		s.drop(m.ID.Key())
 		if own.failed == nil {
 			own.failed = m
 			select {

@@ -8,6 +8,8 @@ import (
 // A memory keeps the last events of a session, for a client that has lost its connection. The oldest are
 // forgotten first. It may be used concurrently.
 type memory struct {
+	purse purse // of who began the session
+
 	mu    sync.Mutex
 	kept  []keptEvent // in their order
 	bytes int
@@ -17,21 +19,36 @@ type keptEvent struct {
 	event
 
 	stream string // its name
+	by     string // the name of the credentials of its request
 	at     time.Time
 }
 
-// The bounds of what is kept of a session. The last event is kept whatever its size is.
+// The bounds of what is kept of a session, beside those of its caller and of all. The last event is kept whatever
+// its size is, if they allow it.
 const (
 	maxKept      = 256
 	maxKeptBytes = 2 << 20
 	maxKeptTime  = 5 * time.Minute
 )
 
-func (m *memory) keep(stream string, e event) {
+func (m *memory) keep(stream, by string, e event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kept, m.bytes = append(m.kept, keptEvent{e, stream, time.Now()}), m.bytes+len(e.m.Line)
+	for m.purse.take(kept, len(e.m.Line)) != nil {
+		if len(m.kept) == 0 {
+			return
+		}
+		m.forgetFirst()
+	}
+	m.kept, m.bytes = append(m.kept, keptEvent{e, stream, by, time.Now()}), m.bytes+len(e.m.Line)
 	m.drop(func() bool { return len(m.kept) > 1 && (len(m.kept) > maxKept || m.bytes > maxKeptBytes) })
+}
+
+// forget forgets everything.
+func (m *memory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drop(func() bool { return len(m.kept) > 0 })
 }
 
 // age forgets what is old.
@@ -44,10 +61,37 @@ func (m *memory) age() {
 // drop forgets the oldest as long as that is too much. The caller holds the lock.
 func (m *memory) drop(tooMuch func() bool) {
 	for tooMuch() {
-		m.bytes -= len(m.kept[0].m.Line)
-		m.kept[0].m = nil // the array lives on until append needs a larger one
-		m.kept = m.kept[1:]
+		m.forgetFirst()
 	}
+}
+
+// forgetFirst is for who holds the lock.
+func (m *memory) forgetFirst() {
+	size := len(m.kept[0].m.Line)
+	m.bytes -= size
+	m.purse.give(kept, size)
+	m.kept[0].m = nil // the array lives on until append needs a larger one
+	m.kept = m.kept[1:]
+}
+
+// by returns the name of the credentials whose request a stream answers, "" if nothing of it is kept.
+func (m *memory) by(stream string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.kept {
+		if e.stream == stream {
+			return e.by
+		}
+	}
+	return ""
+}
+
+// size returns how many bytes the events of after have.
+func (m *memory) size(stream string, number int) (size int) {
+	for _, e := range m.after(stream, number) {
+		size += len(e.m.Line)
+	}
+	return size
 }
 
 // after returns the events of a stream that follow one of it.

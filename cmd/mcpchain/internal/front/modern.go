@@ -57,7 +57,7 @@ func (f *Front) modern(p *post, version string) {
 	switch {
 	case err != nil:
 		f.Logger.Warn("no server can begin", slog.String("error", err.Error()), slog.Int("sessions", f.Sessions))
-		unavailable(p, err)
+		unavailable(p.w, p.m.ID, err)
 		return
 	case failed != nil:
 		writeMessage(p.w, http.StatusServiceUnavailable, failed.With(m.ID, "id"))
@@ -80,6 +80,7 @@ func (f *Front) modern(p *post, version string) {
 		}
 	}
 	st := newStream(m.ID)
+	st.of(p)
 	st.token, st.logs = m.Token(), m.Text("params", "_meta", "io.modelcontextprotocol/logLevel") != ""
 	if m.Method == "tools/list" {
 		st.list = m
@@ -169,12 +170,11 @@ func (f *Front) server(req *http.Request) (s *session, supported []string, faile
 		return s, of.supported, nil, nil
 	}
 	if s == nil || !f.lives(s) {
-		if s, err = f.begin(true); err != nil {
+		if s, err = f.begin(req, true); err != nil {
 			return nil, nil, nil, err
 		}
-		s.comes(req.Header)
 		s.mu.Lock()
-		s.single = f.Start != nil && nameOf(req.Header) != ""
+		s.single = f.Start != nil && s.authorization != ""
 		s.mu.Unlock()
 		of.session = s
 	}
@@ -196,7 +196,7 @@ func (f *Front) server(req *http.Request) (s *session, supported []string, faile
 func (f *Front) sharedBy(header http.Header) *shared {
 	name := ""
 	if f.Start != nil {
-		name = nameOf(header)
+		name = nameOf(header.Get("Authorization"))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -221,7 +221,7 @@ func isModern(version string) bool { return version >= modern }
 func (s *session) discover(ctx context.Context) (supported []string, failed *rpc.Message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit) // others wait for the same
 	defer cancel()
-	answer := s.ask(ctx, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`))
+	answer := s.ask(ctx, s.authorization, "server/discover", json.RawMessage(`{"_meta":`+ownMeta+`}`))
 	if answer == nil {
 		return olderVersions, nil // it never answers what it does not know
 	}
@@ -250,7 +250,7 @@ func (s *session) discover(ctx context.Context) (supported []string, failed *rpc
 
 // ask sends a request that is no client's, and returns the answer, nil if none comes until ctx ends. Its
 // credentials are those of the client for which it is asked.
-func (s *session) ask(ctx context.Context, method string, params json.RawMessage) *rpc.Message {
+func (s *session) ask(ctx context.Context, authorization, method string, params json.RawMessage) *rpc.Message {
 	m := rpc.Request(rpc.NumberID(0), method, params)
 	st := newStream(m.ID)
 	if method == "tools/list" {
@@ -262,7 +262,7 @@ func (s *session) ask(ctx context.Context, method string, params json.RawMessage
 	}
 	defer s.close(id.Key(), st, st.reader)
 	m = m.With(id, "id")
-	m.Authorization = s.authorization()
+	m.Authorization = authorization
 	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
 	for {
 		events, last, err := st.next(ctx, st.reader, nil)

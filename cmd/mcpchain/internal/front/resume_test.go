@@ -119,14 +119,14 @@ func TestOlderVersionsAreNotPrimed(t *testing.T) {
 func TestMemory(t *testing.T) {
 	m := &memory{}
 	for n := range 2 * maxKept {
-		m.keep("s", event{n + 1, &rpc.Message{Line: []byte("x")}})
+		m.keep("s", "", event{n + 1, &rpc.Message{Line: []byte("x")}})
 	}
 	require.Len(t, m.after("s", 0), maxKept)
 	require.Len(t, m.after("s", 2*maxKept-3), 3)
 	require.Empty(t, m.after("other", 0))
-	m.keep("s", event{5000, &rpc.Message{Line: make([]byte, 9<<20)}})
+	m.keep("s", "", event{5000, &rpc.Message{Line: make([]byte, 9<<20)}})
 	require.Len(t, m.after("s", 0), 1, "the last one is kept, however large it is")
-	m.keep("s", event{5001, &rpc.Message{Line: make([]byte, maxKeptBytes)}})
+	m.keep("s", "", event{5001, &rpc.Message{Line: make([]byte, maxKeptBytes)}})
 	require.Len(t, m.after("s", 0), 1)
 	require.Equal(t, maxKeptBytes, m.bytes)
 	m.age()

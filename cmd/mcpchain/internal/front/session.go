@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,19 +23,22 @@ type session struct {
 	proxy  *proxy.Proxy
 	logger *slog.Logger
 
-	initialized atomic.Bool            // the server has taken the client
-	refused     atomic.Bool            // the server takes the credentials of the client for wrong
-	credentials atomic.Pointer[string] // the last header Authorization of the client
+	initialized   atomic.Bool // the server has taken the client
+	refused       atomic.Bool // the server takes the credentials of the client for wrong
+	authorization string      // of the client that began it
 
 	mu      sync.Mutex
+	owners  owners
+	purse   purse              // of who began it
+	holds   bool               // it is counted there
+	proven  bool               // by the principal whom the server has accepted
 	streams map[string]*stream // of requests, by the keys of the IDs that the proxy knows them by
 	newest  []*stream          // the same, in their order
 	tokens  map[string]*stream // by the keys of the tokens that the server knows for their progress
 	named   map[string]*stream // those that can be resumed and have not ended, by their names
 	alone   *stream            // for what belongs to no request; nil if it is shared
 	version string             // on which initialize has agreed
-	reading int                // how many requests of HTTP wait for something
-	used    time.Time
+	used    time.Time          // when the last call ended
 	ended   bool
 
 	memory  *memory       // nil if it is shared
@@ -54,7 +58,7 @@ func newSession(id string, shared bool, logger *slog.Logger) *session {
 	if !shared {
 		s.memory = &memory{}
 		s.alone = newStream(nil)
-		s.alone.name, s.alone.memory, s.alone.reader = aloneName, s.memory, 0
+		s.alone.name, s.alone.memory, s.alone.linked, s.alone.reader = aloneName, s.memory, true, 0
 		s.named[aloneName] = s.alone
 	}
 	return s
@@ -63,39 +67,15 @@ func newSession(id string, shared bool, logger *slog.Logger) *session {
 // aloneName is the name of the stream of what belongs to no request.
 const aloneName = "0"
 
-// comes notes the credentials of a client, which may renew them in the middle of a session.
-func (s *session) comes(header http.Header) {
-	value := header.Get("Authorization")
-	s.credentials.Store(&value)
-}
-
-func (s *session) authorization() string {
-	if value := s.credentials.Load(); value != nil {
-		return *value
-	}
-	return ""
-}
-
-// idle returns for how long nobody has used the session.
+// idle returns for how long no call has run in the session. A client that only listens does not use it, and one that has
+// lost its connection still does.
 func (s *session) idle() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reading > 0 || len(s.listeners.clients) > 0 {
+	if len(s.streams) > 0 || len(s.listeners.clients) > 0 {
 		return 0
 	}
 	return time.Since(s.used)
-}
-
-// reads notes that a request of HTTP waits for something. Call done when it does not any more.
-func (s *session) reads() (done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reading++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.reading, s.used = s.reading-1, time.Now()
-	}
 }
 
 // take gives a message of the client to the server, and answers it.
@@ -111,6 +91,7 @@ func (s *session) take(p *post) {
 		return
 	}
 	st := newStream(m.ID)
+	st.of(p)
 	st.token = m.Token()
 	st.own = st.token
 	if why := s.open(m.ID.Key(), st); why != nil {
@@ -138,8 +119,8 @@ func (s *session) speaks() string {
 
 // refuse answers a request that open refuses.
 func (s *session) refuse(p *post, why error) {
-	if errors.Is(why, errManyCalls) {
-		unavailable(p, why)
+	if !errors.Is(why, errUsed) {
+		unavailable(p.w, p.m.ID, why)
 		return
 	}
 	fail(p.w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "Invalid message: "+why.Error()+".")
@@ -151,33 +132,38 @@ func (s *session) touch() {
 	s.used = time.Now()
 }
 
-// maxCalls bounds the calls of a session that run.
-const maxCalls = 10_000
-
-var (
-	errUsed      = errors.New("the ID is that of a request that is not answered yet")
-	errManyCalls = errors.New("as many calls run as may")
-)
+var errUsed = errors.New("the ID is that of a request that is not answered yet")
 
 // open lets what belongs to a request go to a stream.
 func (s *session) open(key string, st *stream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.streams[key] != nil, s.listeners.own[key] != nil:
+	if s.streams[key] != nil || s.listeners.own[key] != nil {
 		return errUsed
-	case len(s.streams) >= maxCalls:
-		return errManyCalls
 	}
-	if s.reading++; s.memory != nil {
+	if err := st.begin(); err != nil {
+		return err
+	}
+	if s.memory != nil {
 		s.next++
 		st.name, st.memory = strconv.Itoa(s.next), s.memory
 	}
 	if s.ended {
+		st.settle()
 		st.put(gone(st.id), true)
 		return nil
 	}
 	s.streams[key] = st
+	if s.shared || slices.Contains(s.owners, st.by) {
+		s.link(st)
+	}
+	return nil
+}
+
+// link lets what the server says by itself go to a stream, and lets its client come back for it. The stream is of who
+// the session belongs to. The caller holds the lock.
+func (s *session) link(st *stream) {
+	st.linked = true
 	s.newest = append(s.newest, st)
 	if st.memory != nil {
 		s.named[st.name] = st
@@ -185,14 +171,12 @@ func (s *session) open(key string, st *stream) error {
 	if st.own != nil {
 		s.tokens[st.own.Key()] = st
 	}
-	return nil
 }
 
 // close ends what open began. What the client may come back for goes on. The ID of a call that goes on stays in
 // use, or its answer would be taken for that of another call.
 func (s *session) close(key string, st *stream, reader int) {
 	s.mu.Lock()
-	s.reading, s.used = s.reading-1, time.Now()
 	unread, back := st.part(reader)
 	if !back {
 		s.unlink(st)
@@ -212,7 +196,9 @@ func (s *session) forget(key string, st *stream) {
 		return
 	}
 	delete(s.streams, key)
+	s.used = time.Now()
 	s.unlink(st)
+	st.settle()
 }
 
 // unlink lets nothing but the answer go to a stream. The caller holds the lock.
@@ -243,54 +229,6 @@ func (s *session) cancelled(m *rpc.Message) {
 // cancelledCode is that of the failures of cancelled calls, see internal/kinds.
 const cancelledCode = 499
 
-// listen serves the stream of what belongs to no request.
-func (s *session) listen(w http.ResponseWriter, req *http.Request) {
-	if _, events := accepts(req.Header); !events {
-		http.Error(w, "Accept must contain 'text/event-stream' for GET requests", http.StatusNotAcceptable)
-		return
-	}
-	if id := req.Header.Get("Last-Event-ID"); id != "" {
-		s.resume(w, req, id)
-		return
-	}
-	defer s.reads()()
-	reader, ok := s.alone.sit()
-	if !ok {
-		http.Error(w, "Conflict: the session has such a stream", http.StatusConflict)
-		return
-	}
-	defer s.alone.part(reader)
-	how := manner{reader: reader}
-	if s.speaks() >= primed {
-		how.first = s.alone.priming()
-	}
-	s.alone.serve(w, req, how)
-}
-
-// resume serves what follows an event that the client has got.
-func (s *session) resume(w http.ResponseWriter, req *http.Request, id string) {
-	name, number, ok := parseEventID(id)
-	if !ok {
-		http.Error(w, "Bad Request: the header Last-Event-ID is no ID of an event", http.StatusBadRequest)
-		return
-	}
-	defer s.reads()()
-	s.mu.Lock()
-	st := s.named[name]
-	if st == nil {
-		st = newStream(nil)
-		st.name, st.memory, st.ended = name, s.memory, true
-	}
-	reader := st.take(number) // as long as nothing can be added
-	s.mu.Unlock()
-	if st.empty() { // 404 would mean that there is no session
-		http.Error(w, "Bad Request: the events after this one are not kept any more", http.StatusBadRequest)
-		return
-	}
-	defer st.part(reader)
-	st.serve(w, req, manner{reader: reader, back: st.id != nil})
-}
-
 // finish ends all streams, when the server has ended for good.
 func (s *session) finish() {
 	s.mu.Lock()
@@ -298,14 +236,23 @@ func (s *session) finish() {
 	s.ended = true
 	for _, st := range s.streams {
 		st.put(gone(st.id), true)
+		st.settle()
 	}
 	for st := range s.listeners.clients {
 		st.put(gone(st.id), true)
 	}
+	for key := range s.listeners.own {
+		s.drop(key)
+	}
 	if s.alone != nil {
 		s.alone.end()
+		s.memory.forget()
 	}
 	clear(s.named)
+	if s.holds {
+		s.purse.give(sessions, 1)
+		s.holds = false
+	}
 }
 
 func gone(id rpc.ID) *rpc.Message {

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -24,6 +25,12 @@ type stream struct {
 	own   rpc.ID       // the same, as the server knows it
 	logs  bool         // it wants records of the server's log
 	list  *rpc.Message // the request, if it is one for the tools
+
+	by     string // the name of the credentials of its request
+	purse  purse  // of who has sent it
+	body   int    // its bytes
+	begun  bool   // it is counted as a call that runs; see begin
+	linked bool   // it is of an owner of the session; see session.link, whose lock guards it
 
 	name   string  // in the IDs of its events; "" if it cannot be resumed
 	memory *memory // nil then
@@ -48,8 +55,44 @@ func newStream(id rpc.ID) *stream {
 	return &stream{id: id, count: 1, reader: 1, last: 1, ready: make(chan struct{}, 1)}
 }
 
-// The bounds of the bytes that wait for a client that reads slowly, and for one that does not read yet. An
-// answer always waits.
+// of says whose request the stream answers.
+func (s *stream) of(p *post) {
+	s.by, s.purse, s.body = nameOf(p.m.Authorization), p.purse, len(p.m.Line)
+}
+
+// begin counts the request as a call that runs, with its bytes. One whose client does not read what waits already is
+// refused: its answer would find no place. Call settle when it has ended.
+func (s *stream) begin() error {
+	if err := s.purse.take(waiting, 1); err != nil {
+		return err
+	}
+	s.purse.give(waiting, 1)
+	if err := s.purse.take(calls, 1); err != nil {
+		return err
+	}
+	if err := s.purse.take(bodies, s.body); err != nil {
+		s.purse.give(calls, 1)
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = true
+	return nil
+}
+
+// settle gives back what begin has taken. It may be called again.
+func (s *stream) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun {
+		s.begun = false
+		s.purse.give(calls, 1)
+		s.purse.give(bodies, s.body)
+	}
+}
+
+// The bounds of the bytes that wait for a client that reads slowly, and for one that does not read yet, beside those of
+// its caller and of all.
 const (
 	maxWaiting = 16 << 20
 	maxBacklog = 1 << 20
@@ -67,24 +110,52 @@ func (s *stream) put(m *rpc.Message, last bool) bool {
 	if s.ended || lost || !last && s.bytes+len(m.Line) > most {
 		return false
 	}
+	waits := s.reader != 0 || s.id == nil
+	if waits {
+		switch err := s.purse.take(waiting, len(m.Line)); {
+		case err != nil && !last:
+			return false
+		case err != nil:
+			m = dropped(s.id, err)
+			s.purse.put(waiting, len(m.Line))
+		}
+	}
 	e := event{s.count, m}
 	s.count, s.ended = s.count+1, last
-	if s.memory != nil {
-		s.memory.keep(s.name, e)
+	if s.memory != nil && s.linked {
+		s.memory.keep(s.name, s.by, e)
 	}
-	if s.reader != 0 || s.id == nil {
+	if waits {
 		s.events, s.bytes = append(s.events, e), s.bytes+len(m.Line)
 	}
 	s.wake()
 	return true
 }
 
-// end ends a stream without an answer.
+// dropped returns what takes the place of an answer that finds none.
+func dropped(id rpc.ID, why error) *rpc.Message {
+	code, what := int64(http.StatusServiceUnavailable), "Service unavailable: "
+	if bound := (*boundError)(nil); errors.As(why, &bound) && bound.exceeded.Each {
+		code, what = http.StatusTooManyRequests, "Rate limited: "
+	}
+	return rpc.Failed(id, &jsonrpc.Error{Code: code, Message: what + why.Error() + ", so the answer of this call was dropped. " +
+		"The server has answered it: what the call does may have been done.\nSuggestion: Read the answers of the other calls first."})
+}
+
+// end ends a stream without an answer. What waits is for who reads it.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	if s.ended = true; s.reader == 0 {
+		s.drop()
+	}
 	s.wake()
+}
+
+// drop forgets what waits. The caller holds the lock.
+func (s *stream) drop() {
+	s.purse.give(waiting, s.bytes)
+	s.events, s.bytes = nil, 0
 }
 
 func (s *stream) wake() {
@@ -101,9 +172,10 @@ func (s *stream) take(after int) (reader int) {
 	defer s.mu.Unlock()
 	s.last++
 	s.reader, s.first = s.last, true
-	waiting := s.events
-	s.events, s.bytes = s.memory.after(s.name, after), 0
-	for _, e := range waiting { // may have been forgotten there
+	before := s.events
+	s.drop()
+	s.events = s.memory.after(s.name, after)
+	for _, e := range before { // may have been forgotten there
 		if e.number > after && !slices.ContainsFunc(s.events, func(one event) bool { return one.number == e.number }) {
 			s.events = append(s.events, e)
 		}
@@ -112,6 +184,7 @@ func (s *stream) take(after int) (reader int) {
 	for _, e := range s.events {
 		s.bytes += len(e.m.Line)
 	}
+	s.purse.put(waiting, s.bytes)
 	close(s.ready) // who reads it before
 	s.ready = make(chan struct{}, 1)
 	return s.reader
@@ -156,7 +229,7 @@ func (s *stream) part(reader int) (unread int, back bool) {
 		return 0, true
 	}
 	unread, back = len(s.events), s.first && s.memory != nil
-	s.events, s.bytes = nil, 0
+	s.drop()
 	if back {
 		unread = 0
 	}
@@ -166,7 +239,7 @@ func (s *stream) part(reader int) (unread int, back bool) {
 var errTaken = errors.New("somebody else reads the stream")
 
 // next returns what waits, and whether nothing will come after it. Without any it waits for something, and
-// returns nothing after a pause.
+// returns nothing after a pause. Call wrote with the events when they do not wait any more.
 func (s *stream) next(ctx context.Context, reader int, pause <-chan time.Time) (events []event, last bool, err error) {
 	for {
 		s.mu.Lock()
@@ -191,23 +264,42 @@ func (s *stream) next(ctx context.Context, reader int, pause <-chan time.Time) (
 	}
 }
 
-// written returns an event as it is written.
-func (s *stream) written(e event) []byte {
-	var b []byte
-	if b = append(b, "event: message\n"...); s.name != "" {
+// wrote says that events do not wait any more.
+func (s *stream) wrote(events ...event) {
+	for _, e := range events {
+		s.purse.give(waiting, len(e.m.Line))
+	}
+}
+
+// head returns what stands before the message of an event, with room for more.
+func (s *stream) head(e event, room int) []byte {
+	b := append(make([]byte, 0, room+eventHead), "event: message\n"...)
+	if s.name != "" {
 		b = append(append(append(b, "id: "...), s.eventID(e.number)...), '\n')
 		s.mu.Lock()
 		s.first = true
 		s.mu.Unlock()
 	}
-	b = append(b, "data: "...)
-	for _, c := range e.m.Line {
-		if c != '\r' && c != '\n' { // they stand between tokens, and would end the line of the event
-			b = append(b, c)
+	return append(b, "data: "...)
+}
+
+// written returns an event as it is written.
+func (s *stream) written(e event) []byte {
+	b := s.head(e, len(e.m.Line))
+	for rest := e.m.Line; len(rest) > 0; { // breaks stand between tokens, and would end the line of the event
+		part := rest
+		if at := bytes.IndexAny(rest, "\r\n"); at >= 0 {
+			part, rest = rest[:at], rest[at+1:]
+		} else {
+			rest = nil
 		}
+		b = append(b, part...)
 	}
 	return append(b, "\n\n"...)
 }
+
+// eventHead is how many bytes an event has beside its message at most.
+const eventHead = 128
 
 func (s *stream) eventID(number int) string { return s.name + "_" + strconv.Itoa(number) }
 
@@ -231,131 +323,4 @@ func (s *stream) priming() []byte {
 		number = s.events[0].number - 1
 	}
 	return []byte("id: " + s.eventID(number) + "\nretry: " + again + "\ndata:\n\n")
-}
-
-// quiet is how long a stream says nothing at most: proxies end connections that do.
-const quiet = 15 * time.Second
-
-// A manner is how a stream is written.
-type manner struct {
-	reader int
-	json   bool          // an answer that comes alone is written as JSON,
-	within time.Duration // if it comes so soon
-	first  []byte        // written before everything else, nil for nothing
-	back   bool          // the client has come back for an answer
-}
-
-// lastAnswer is how long a client that has come back still waits when its request has ended: so package drain ends
-// streams once the calls have ended, whose answers are on their way.
-const lastAnswer = time.Second
-
-// patience returns the context for which the stream is written, and what frees it.
-func (m *manner) patience(ctx context.Context) (patient context.Context, end func()) {
-	if !m.back {
-		return ctx, func() {}
-	}
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswer, cancel) })
-	return patient, func() {
-		stop()
-		cancel()
-	}
-}
-
-// serve writes the stream to the client until it ends or the client goes.
-func (s *stream) serve(w http.ResponseWriter, req *http.Request, how manner) {
-	tick := time.NewTicker(quiet)
-	defer tick.Stop()
-	pause := tick.C
-	out := &output{w: w, control: http.NewResponseController(w)}
-	if how.json {
-		pause = time.After(how.within)
-	} else if out.begin(how.first) != nil {
-		return
-	}
-	ctx, end := how.patience(req.Context())
-	defer end()
-	for {
-		events, last, err := s.next(ctx, how.reader, pause)
-		if err != nil {
-			return
-		}
-		if !out.begun && last && len(events) == 1 {
-			status := http.StatusOK
-			if req.Header.Get(versionHeader) >= modern {
-				status = statusOf(events[0].m)
-			}
-			out.wait(len(events[0].m.Line))
-			writeMessage(w, status, events[0].m)
-			return
-		}
-		pause = tick.C
-		if !out.begun && out.begin(how.first) != nil {
-			return
-		}
-		if len(events) == 0 && !last {
-			err = out.write([]byte(":\n\n"))
-		}
-		for _, e := range events {
-			if err == nil {
-				err = out.write(s.written(e))
-			}
-		}
-		if errors.Join(err, out.control.Flush()) != nil || last {
-			return
-		}
-	}
-}
-
-// output writes a stream of events.
-type output struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	begun   bool
-}
-
-// begin writes the header, and what comes first. A client may wait for it before it goes on.
-func (o *output) begin(first []byte) (err error) {
-	o.begun = true
-	o.w.Header().Set("Content-Type", "text/event-stream")
-	o.w.Header().Set("Cache-Control", "no-cache, no-transform")
-	o.w.WriteHeader(http.StatusOK)
-	if first != nil {
-		err = o.write(first)
-	}
-	return errors.Join(err, o.control.Flush())
-}
-
-func (o *output) write(part []byte) error {
-	o.wait(len(part))
-	_, err := o.w.Write(part)
-	return err
-}
-
-// The bounds of how slowly a client may read: one that does not read at all holds nothing forever.
-const (
-	leastWait = 30 * time.Second
-	leastRate = 16 << 10 // bytes in a second
-)
-
-// wait bounds how long writing may take. [Patient] takes the bound away.
-func (o *output) wait(size int) {
-	_ = o.control.SetWriteDeadline(time.Now().Add(leastWait + time.Duration(size/leastRate)*time.Second)) // where there is none it takes longer
-}
-
-// Patient returns a handler that leaves no time limit of an answer to the next one of the same connection.
-func Patient(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) }()
-		next.ServeHTTP(w, req)
-	})
-}
-
-// readBody reads a body of at most so many bytes.
-func readBody(req *http.Request, most int) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, req.Body, int64(most)))
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(body), nil
 }

@@ -124,7 +124,7 @@ func (s *session) list(asking chan struct{}) {
 			params["cursor"] = cursor
 		}
 		raw, _ := json.Marshal(params) //nolint:errchkjson // texts
-		page := s.ask(ctx, "tools/list", raw)
+		page := s.ask(ctx, s.authorization, "tools/list", raw)
 		if page == nil {
 			return
 		}

@@ -1,0 +1,122 @@
+package transport
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/exchange"
+)
+
+// newPosted returns a body as [HTTP] makes it, with what the client says of its length.
+func newPosted(t testing.TB, l *limits, body io.Reader, announced int64) *posted {
+	x := exchange.New()
+	t.Cleanup(x.End)
+	return &posted{
+		ReadCloser: io.NopCloser(body), limits: l, request: httptest.NewRequest(http.MethodPost, "/", nil), exchange: x, kept: buffer{announced: announced},
+	}
+}
+
+func filler(n int) []byte { return bytes.Repeat([]byte("0123456789abcde\n"), n/16+1)[:n] }
+
+// TestBodiesAreKeptOnce: whatever a client announces and however it sends, the bytes are those that came, and what
+// is held for them has a bound.
+func TestBodiesAreKeptOnce(t *testing.T) {
+	for _, size := range []int{0, 1, 4095, 4096, 4097, 70_000, 3 << 20, 9 << 20} {
+		for _, announced := range []int64{int64(size), -1, int64(size / 2)} { // the last as behind a handler that decodes
+			for name, way := range map[string]func(io.Reader) io.Reader{
+				"whole": func(r io.Reader) io.Reader { return r }, "with its end": iotest.DataErrReader, "in halves": iotest.HalfReader,
+			} {
+				want, l := filler(size), newLimits(Bounds{AllBytes: -1})
+				b := newPosted(t, l, way(bytes.NewReader(want)), announced)
+				got, err := b.Bytes()
+				require.NoError(t, err, name)
+				require.True(t, bytes.Equal(want, got), name)
+				_, all := l.bodies.Held("")
+				require.Equal(t, int64(b.kept.held()), all, "what is counted is what is held")
+				if announced == int64(size) {
+					require.EqualValues(t, size, all, name)
+				} else {
+					require.LessOrEqual(t, all, int64(size+leastArray), name)
+				}
+				again, err := b.Bytes()
+				require.NoError(t, err)
+				require.True(t, len(want) == 0 || &got[0] == &again[0], "it is not copied")
+				_, err = b.Read(make([]byte, 1))
+				require.Equal(t, io.EOF, err)
+
+				b = newPosted(t, l, way(bytes.NewReader(want)), announced)
+				got, err = io.ReadAll(b)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(want, got), name)
+				require.True(t, bytes.Equal(want, b.kept.whole()), name)
+				require.LessOrEqual(t, b.kept.held(), 2*size+leastArray+mostArray)
+			}
+		}
+	}
+}
+
+// TestBytesAfterSomeWereRead: a handler between may have looked at the beginning.
+func TestBytesAfterSomeWereRead(t *testing.T) {
+	b := newPosted(t, newLimits(Bounds{}), bytes.NewReader(filler(10_000)), 10_000)
+	_, err := io.ReadFull(b, make([]byte, 100))
+	require.NoError(t, err)
+	got, err := b.Bytes()
+	require.NoError(t, err)
+	require.Equal(t, filler(10_000), got)
+}
+
+// TestAnnouncedBodiesCostWhatCame: who announces 9 MiB and sends a little takes a little.
+func TestAnnouncedBodiesCostWhatCame(t *testing.T) {
+	l := newLimits(Bounds{})
+	for _, sent := range []int{0, 1, 4096, 5000, 100_000, 1 << 20} {
+		b := newPosted(t, l, io.MultiReader(bytes.NewReader(filler(sent)), iotest.ErrReader(io.ErrUnexpectedEOF)), 9<<20)
+		_, err := b.Bytes()
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		_, all := l.bodies.Held("")
+		require.LessOrEqual(t, all, int64(leastArray+growth*sent), sent)
+		b.giveBack(b.held)
+		_, all = l.bodies.Held("")
+		require.Zero(t, all)
+	}
+}
+
+// BenchmarkBody reads a body of 9 MiB: as the program does, and as the SDK does.
+func BenchmarkBody(b *testing.B) {
+	body := filler(9 << 20)
+	for name, announced := range map[string]int64{"known": int64(len(body)), "unknown": -1} {
+		b.Run("Bytes/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p := newPosted(b, newLimits(Bounds{}), bytes.NewReader(body), announced)
+				if got, err := p.Bytes(); err != nil || len(got) != len(body) {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("ReadAll/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p := newPosted(b, newLimits(Bounds{}), bytes.NewReader(body), announced)
+				if got, err := io.ReadAll(p); err != nil || len(got) != len(body) {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("before", func(b *testing.B) { // a copy beside what the SDK reads, and one more of the program
+		b.ReportAllocs()
+		for b.Loop() {
+			var kept bytes.Buffer
+			got, err := io.ReadAll(io.TeeReader(bytes.NewReader(body), &kept))
+			if err != nil || len(got) != len(body) {
+				b.Fatal(err)
+			}
+		}
+	})
+}
