@@ -390,6 +390,15 @@ func TestSuccessesWithSecrets(t *testing.T) {
 	}
 }
 
+// A secret of several words is hidden whole, also behind a name that says secret.
+func TestPassphrase(t *testing.T) {
+	s := talkingTo(t, []string{"SIGNING_PASSPHRASE=zq correct horse battery"}, "-scrub-results")
+	for _, exit := range exits[:8] {
+		s.say(exit, "the passphrase: ${SIGNING_PASSPHRASE as plain}, password=${SIGNING_PASSPHRASE as plain}")
+	}
+	require.Empty(t, aroundOf(s.left(), "battery"))
+}
+
 // What config prints has no secret of the command, of the URLs and of the environment.
 func TestConfigShowsNoSecrets(t *testing.T) {
 	t.Setenv("SERVICE_TOKEN", "zq-expanded-by-a-shell")

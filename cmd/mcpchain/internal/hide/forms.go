@@ -124,10 +124,14 @@ func (p *patterns) hexadecimal(value string, place Place) {
 // words, say nothing by themselves.
 func (p *patterns) lines(value string) {
 	const line, word, end = 24, 16, 8
+	var body strings.Builder // of a key, which others break elsewhere
 	for one := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		one = strings.TrimSpace(one)
 		if strings.HasPrefix(one, "-----") { // the frame of a key
 			continue
+		}
+		if !strings.ContainsFunc(strings.TrimRight(one, "="), func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }) {
+			body.WriteString(one)
 		}
 		words := strings.Fields(one)
 		if len(words) == 1 && len(one) >= end && random(one) || len(one) >= line {
@@ -138,6 +142,9 @@ func (p *patterns) lines(value string) {
 				p.value(part, Anywhere)
 			}
 		}
+	}
+	if body.Len() > wrapped {
+		p.wrapped(body.String())
 	}
 }
 

@@ -56,6 +56,7 @@ func forms(text string) map[string]string {
 		"shell": strings.ReplaceAll(text, "'", `'"'"'`), "other shell": strings.ReplaceAll(text, "'", `'\''`), "SQL": strings.ReplaceAll(text, "'", "''"),
 		"shell of bytes": strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`, "é", `\303\251`).Replace(text),
 		"backslashes":    strings.NewReplacer(`\`, `\\`, "'", `\'`, `"`, `\"`, " ", `\ `, "$", `\$`, "&", `\&`, "<", `\<`, ">", `\>`).Replace(text),
+		"shell of Ruby":  strings.NewReplacer(`\`, `\\`, "'", `\'`, `"`, `\"`, " ", `\ `, "$", `\$`, "&", `\&`, "<", `\<`, ">", `\>`, "é", `\é`, "ö", `\ö`).Replace(text),
 	}
 	var runes, entities, upper strings.Builder
 	for _, r := range text {
@@ -152,6 +153,12 @@ func TestSecretOfManyLines(t *testing.T) {
 			}
 			require.Equal(t, "time=now line=[redacted] x", hider.Text("time=now line="+line+" x"))
 			require.Equal(t, "Buffer [redacted]", hider.Text("Buffer "+hex.EncodeToString([]byte(line))))
+		}
+		for size := 60; size <= 80; size++ { // the lines of others are longer or shorter
+			body := strings.Join(strings.Split(secret, "\n")[1:11], "")
+			for ; len(body) > size; body = body[size:] {
+				require.Equal(t, "[redacted]", hider.Text(body[:size]), "%d", size)
+			}
 		}
 		for _, form := range []string{secret, marshalled(secret), strings.ReplaceAll(secret, "\n", "\n    "), strings.ReplaceAll(secret, "\n", " ")} {
 			require.NotContains(t, hider.Text("a key: "+form), "MIIE")

@@ -130,10 +130,9 @@ func backslash(out []byte, text string) (plain []byte, width int) {
 			return append(out, controls[at+1]), 2
 		}
 		return nil, 0
-	case c < utf8.RuneSelf:
+	default: // the first byte of a longer rune, as shells escape it
 		return append(out, c), 2
 	}
-	return nil, 0
 }
 
 func isOctal(text string) bool {

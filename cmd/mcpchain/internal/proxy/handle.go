@@ -63,6 +63,10 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 		c.note(r, nil)
 		return nil, unknown(ctx, method, req, r.wire)
 	}
+	if p.HideResults { // first, because a middleware that sees a part of a secret leaves the rest
+		r.m = p.hidden(r.m)
+		r.result = r.m.Result
+	}
 	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
 		if legal := p.legal(ctx, p.clippedResult(tool)); legal != tool {
