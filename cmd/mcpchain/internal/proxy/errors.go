@@ -20,8 +20,13 @@ func (e *lostError) Error() string { return e.text }
 // Effect says that the call may have taken effect.
 func (e *lostError) Effect() fault.Effect { return fault.EffectUnknown }
 
-func endedError(how, said string) error {
-	f := fault.New(fault.KindServiceUnavailable, "the server ended ("+how+") while it ran this call, and is started again")
+// endedError is for a call whose run ended. last says that there is no other run: the program ends, too.
+func endedError(how, said string, last bool) error {
+	text := "the server ended (" + how + ") while it ran this call"
+	if !last {
+		text += ", and is started again"
+	}
+	f := fault.New(fault.KindServiceUnavailable, text)
 	if said != "" {
 		said = ": " + said
 	}

@@ -413,3 +413,18 @@ func TestLateCallsAreBounded(t *testing.T) {
 	require.NotNil(t, u.late[fmt.Sprint(2*maxLate-1)])
 	require.Nil(t, u.late[fmt.Sprint(maxLate-1)], "the oldest go first")
 }
+
+// A server that ends because the program does is not started again, and nothing is wrong with how it was started.
+func TestEndOfTheProgram(t *testing.T) {
+	c := connect(t)
+	c.initialize()
+	c.send(callLine("1", "never", `{}`))
+	require.Contains(t, c.call("2", "echo", `{"text":"alive"}`), "alive")
+	c.stop()
+	require.Regexp(t, `the server ended \([^)]+\) while it ran this call\.`, textOf(t, c.answer("1")))
+
+	c = connect(t, func(o *Options, _ *mcpchain.Options) { o.Command = []string{"sleep", "60"} })
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	c.stop()
+	require.NotContains(t, c.answer("1"), "has to be corrected")
+}

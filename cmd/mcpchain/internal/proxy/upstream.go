@@ -394,8 +394,8 @@ func (u *upstream) diedError() error {
 		return s.Lost()
 	}
 	how, said := u.process.How(), u.proxy.stderr.last()
-	if u.heard.Load() {
-		return endedError(how, said)
+	if last := u.proxy.ending(); last || u.heard.Load() { // it says nothing of a server that it did not speak until then
+		return endedError(how, said, last)
 	}
 	u.mu.Lock()
 	printed := u.said.take()
