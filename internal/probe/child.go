@@ -33,6 +33,7 @@ type child struct {
 	queue  chan []byte
 	read   *os.File
 	write  *os.File
+	whole  sync.Mutex // held while a line is written, so that no other one stands in it
 	exited chan struct{}
 	ended  chan struct{} // closed when nothing is read any more
 	stderr tail
@@ -99,7 +100,10 @@ func (c *child) writeLines() {
 		if line == nil {
 			break
 		}
-		if _, err := c.write.Write(line); err != nil {
+		c.whole.Lock()
+		_, err := c.write.Write(line)
+		c.whole.Unlock()
+		if err != nil {
 			break // the server has gone, which is seen elsewhere
 		}
 	}
@@ -136,12 +140,17 @@ func (c *child) send(line []byte, _ func(status int, body []byte)) {
 	}
 }
 
-// sendRaw writes bytes as they are, without the end of a line.
-func (c *child) sendRaw(b []byte) {
-	select {
-	case c.queue <- b:
-	case <-c.exited:
-	case <-time.After(endLimit): // nothing is read: what follows finds out
+// sendSlowly writes a line in parts, with a pause behind each.
+func (c *child) sendSlowly(line []byte, pause time.Duration) {
+	c.whole.Lock()
+	defer c.whole.Unlock()
+	for len(line) > 0 {
+		n := min(len(line), 1+len(line)/3)
+		if _, err := c.write.Write(line[:n]); err != nil {
+			return // the server has gone, which is seen elsewhere
+		}
+		line = line[n:]
+		time.Sleep(pause)
 	}
 }
 
@@ -158,7 +167,13 @@ func (c *child) how() string {
 }
 
 // hangUp closes the server's standard input, when what was sent has been written.
-func (c *child) hangUp() { c.sendRaw(nil) }
+func (c *child) hangUp() {
+	select {
+	case c.queue <- nil:
+	case <-c.exited:
+	case <-time.After(endLimit): // nothing is read: what follows finds out
+	}
+}
 
 // stopReading closes the server's standard output.
 func (c *child) stopReading() {

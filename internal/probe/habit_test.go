@@ -99,6 +99,14 @@ func flood(habit string) {
 	if habit == "asks-again" {
 		fmt.Println(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
 	}
+	if habit == "asks-often" { // and not without end
+		go func() {
+			for range 2_000 {
+				fmt.Println(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
+				time.Sleep(time.Millisecond)
+			}
+		}()
+	}
 	if text == "" {
 		return
 	}
@@ -146,6 +154,12 @@ func TestCutLine(t *testing.T) {
 	t.Parallel()
 	report := checked(t, "half-a-line", 200*time.Millisecond, "unknown-cursor", "unknown-method", "only-messages")
 	require.Equal(t, []string{"unknown-cursor"}, found(report))
+}
+
+// TestAnswerInALine proves that what the check answers never stands in the middle of what it sends.
+func TestAnswerInALine(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, found(checked(t, "asks-often", 20*time.Second, "slow-message")))
 }
 
 // TestSpellingsOfIDs proves which IDs of answers are no finding: another spelling of the same one, and

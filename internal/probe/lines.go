@@ -191,11 +191,6 @@ func inParts(t *trial) {
 	line := append(c.ping(id), '\n')
 	x := &exchange{sent: line, begun: time.Now(), first: make(chan *reply, 1)}
 	c.expect(x, id, false)
-	for len(line) > 0 {
-		n := min(len(line), 1+len(line)/3)
-		child.sendRaw(line[:n])
-		line = line[n:]
-		time.Sleep(20 * time.Millisecond)
-	}
+	child.sendSlowly(line, 20*time.Millisecond)
 	t.answered("", c.settled(c.await(x, c.limit)))
 }

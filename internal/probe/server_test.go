@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		_ = newServer(mcpchain.Standard(nil)).Run(context.Background(), transport.Stdio(nil))
 	case "hostile", "silent":
 		serveHostile(mode)
-	case "half-a-line", "ids-as-they-are", "ids-spelled", "ids-texts", "odd-ids-kept", "id-zero", "asks", "notifies", "answers", "logs", "asks-again":
+	case "half-a-line", "ids-as-they-are", "ids-spelled", "ids-texts", "odd-ids-kept", "id-zero", "asks", "notifies", "answers", "logs", "asks-again", "asks-often":
 		serveHabit(mode)
 	default:
 		serveFaulty(mode)
