@@ -16,20 +16,20 @@ import (
 type lateCall struct {
 	call  string // see sameCall
 	level slog.Level
-	attrs []slog.Attr
-	sent  time.Time // when it was given to the server
-	left  time.Time // when nobody waited any more
+	attrs []slog.Attr // nil if nothing is recorded: the answer is to a question of ours
+	sent  time.Time   // when it was given to the server
+	left  time.Time   // when nobody waited any more
 }
 
 // maxLate bounds the calls of a run whose late answers are known, because a server need not answer a
 // call that was cancelled.
 const maxLate = 1000
 
-// lateOf returns what is to be recorded of a late answer to a call, nil for a question of ours.
+// lateOf returns what is to be recorded of a late answer to a call.
 func lateOf(ctx context.Context, of *request, sent time.Time) *lateCall {
 	c := call.FromContext(ctx)
 	if of == nil || c == nil {
-		return nil
+		return ours()
 	}
 	late := &lateCall{call: sameCall(c.Request()), level: slog.LevelWarn, sent: sent, left: time.Now()}
 	if errors.Is(context.Cause(ctx), errCancelled) {
@@ -42,6 +42,9 @@ func lateOf(ctx context.Context, of *request, sent time.Time) *lateCall {
 	late.attrs = append(late.attrs, slog.String("reference", c.ID()))
 	return late
 }
+
+// ours is for a question of ours that nobody waits for.
+func ours() *lateCall { return &lateCall{level: slog.LevelDebug, left: time.Now()} }
 
 // remember keeps a late call, in the place of the oldest one if there are too many. The mutex is held.
 func (u *upstream) remember(key string, late *lateCall) {
@@ -64,8 +67,8 @@ func (u *upstream) cameLate(id rpc.ID, r reply) bool {
 	late := u.late[id.Key()]
 	delete(u.late, id.Key())
 	u.mu.Unlock()
-	if late == nil {
-		return false
+	if late == nil || late.attrs == nil {
+		return late != nil
 	}
 	outcome := "ok"
 	switch {

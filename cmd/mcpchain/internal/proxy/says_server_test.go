@@ -65,6 +65,9 @@ func (s *fakeServer) says(m message) bool {
 	case "sync":
 		time.Sleep(time.Duration(p.Arguments.N) * time.Millisecond)
 		s.text(m.ID, "done", false)
+	case "other_id":
+		s.raw(`{"jsonrpc":"2.0","id":"no-such","result":{}}`)
+		s.text(m.ID, "done", false)
 	case "both":
 		s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"content":[]},"error":{"code":1,"message":"x"}}`)
 	case "no_error":

@@ -428,3 +428,22 @@ func TestEndOfTheProgram(t *testing.T) {
 	c.stop()
 	require.NotContains(t, c.answer("1"), "has to be corrected")
 }
+
+// Whoever waits for an answer that does not come finds out why in the log.
+func TestAnswersThatDoNotCome(t *testing.T) {
+	const stray = "an answer of the server that nobody waits for was dropped"
+	c := connect(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang = 300 * time.Millisecond })
+	c.initialize()
+	require.Contains(t, c.call("1", "sync", `{"n":400}`), "done", "pings are answered late")
+	require.NotContains(t, c.log.String(), stray)
+	require.Contains(t, c.call("2", "other_id", `{}`), "done")
+	require.Contains(t, c.log.String(), stray+`" id="\"no-such\""`)
+
+	c = connect(t, func(o *Options, _ *mcpchain.Options) {
+		o.Command, o.Hang = []string{"sleep", "60"}, 100*time.Millisecond
+	})
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	require.Eventually(t, func() bool {
+		return strings.Contains(c.log.String(), "the server has not said anything yet, and is waited for")
+	}, time.Minute, 10*time.Millisecond)
+}

@@ -201,7 +201,7 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 }
 
 // forget ends the waiting for a request, and reports whether anybody waited and whether the server may
-// have it. late is what to record of its answer, nil for nothing.
+// have it. late is what to record of its answer.
 func (u *upstream) forget(key string, got chan reply, late *lateCall) (waited, sent bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -210,7 +210,7 @@ func (u *upstream) forget(key string, got chan reply, late *lateCall) (waited, s
 		return false, false
 	}
 	delete(u.waiting, key)
-	if w.sent && late != nil {
+	if w.sent {
 		u.remember(key, late)
 		if late.level == slog.LevelWarn {
 			u.overdue.Store(now())
@@ -289,7 +289,7 @@ func (u *upstream) received(m *rpc.Message) {
 	}
 	u.proxy.answers(m)
 	if !u.deliver(m.ID, outcome(m)) {
-		u.proxy.Logger.Debug("an answer of the server that nobody waits for was dropped", slog.String("id", string(m.ID)))
+		u.proxy.Logger.Warn("an answer of the server that nobody waits for was dropped", slog.String("id", u.proxy.clip(m.ID)))
 	}
 }
 

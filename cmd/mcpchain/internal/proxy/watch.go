@@ -30,6 +30,7 @@ func (u *upstream) watch() {
 	var (
 		pinged  int64 // when the ping was sent that is not answered, zero for none
 		several int64 // since when the server has more to do than one call, zero if it has not
+		mute    bool  // it was recorded that it has said nothing
 	)
 	for {
 		select {
@@ -47,6 +48,10 @@ func (u *upstream) watch() {
 		if work == oneCall {
 			patience = max(hang, cmp.Or(u.proxy.Alone, alone))
 		}
+		if silent := time.Duration(at - u.proxy.asked.Load()); !mute && work != idle && !u.heard.Load() && silent >= hang {
+			mute = true
+			u.proxy.Logger.Warn("the server has not said anything yet, and is waited for", slog.Duration("silent", silent))
+		}
 		switch {
 		case work == idle || !u.heard.Load() || u.proxy.serverWaits(u), wrote > pinged && pinged != 0:
 			pinged = 0
@@ -57,8 +62,12 @@ func (u *upstream) watch() {
 			return
 		case pinged == 0 && time.Duration(at-max(wrote, u.proxy.asked.Load())) >= hang/6:
 			pinged = at
-			select { // whatever it answers, it is alive
-			case u.queue <- outgoing{rpc.Request(rpc.RandomID(), "ping", nil), ""}:
+			id := rpc.RandomID()
+			u.mu.Lock()
+			u.remember(id.Key(), ours()) // whatever it answers, it is alive
+			u.mu.Unlock()
+			select {
+			case u.queue <- outgoing{rpc.Request(id, "ping", nil), ""}:
 			default: // it does not even read
 			}
 		}
