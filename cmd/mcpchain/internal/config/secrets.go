@@ -61,6 +61,13 @@ func (s *secrets) add(value string) {
 		s.values = append(s.values, rest)
 		value = rest
 	}
+	if list := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ';' || r == ' ' }); len(list) > 1 { // keys that take turns
+		for _, one := range list {
+			if tokenLike(one) {
+				s.values = append(s.values, one)
+			}
+		}
+	}
 	const shortest = 12 // of base64 that is not a word
 	if plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value), "")); err == nil && len(value) >= shortest && printable(string(plain)) {
 		s.values = append(s.values, string(plain))
@@ -103,10 +110,12 @@ func (s *secrets) inside(value string) {
 		s.add(password)
 		return password
 	})
-	assignments(value, func(value string) string {
+	known := func(value string) string {
 		s.add(value)
 		return value
-	})
+	}
+	assignments(value, known)
+	arguments([]string{value}, known) // a header
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		var members any
 		if json.Unmarshal([]byte(value), &members) == nil {

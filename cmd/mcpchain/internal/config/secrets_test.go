@@ -65,6 +65,7 @@ func TestSecretsInValues(t *testing.T) {
 		"ANY=Server=db;User=app;Password=" + one + ";", "ANY=host=db password=" + one + " dbname=x", "ANY=host=db password='" + one + "'", "ANY=Authorization=Bearer " + one + ",x=y", "ANY=Authorization=Bearer%20" + one, "ANY=--token=" + one,
 		"AUTH_HEADER=Bearer " + one, "AUTH_HEADER=Basic " + basic, "DOCKER_AUTH=" + basic, `CONFIG={"auths":{"host":{"password":"` + one + `","user":"somebody"}}}`, `CONFIG={"tokens":["` + one + `"]}`,
 		"SECRET_B64=" + base64.StdEncoding.EncodeToString([]byte(one+"\n")), "API_KEY=" + one + "\n", "ANY=https://app:" + one + "/x@db",
+		"ANY=X-Api-Key: " + one, "API_KEYS=" + one + "0123456789,zq9rT8zAb30123456789",
 	} {
 		secret := one
 		if strings.Contains(value, one+"0123456789") {

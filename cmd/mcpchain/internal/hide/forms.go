@@ -3,6 +3,7 @@ package hide
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ func (p *patterns) secret(s Secret) {
 			continue
 		}
 		p.value(value, s.Place)
-		if strings.ContainsAny(value, "\r\n") {
+		if strings.ContainsAny(value, "\r\n") || strings.HasPrefix(value, "-----") {
 			p.lines(value)
 		}
 	}
@@ -120,18 +121,26 @@ func (p *patterns) hexadecimal(value string, place Place) {
 	}
 }
 
+// keys finds what stands between the frames of keys and certificates.
+var keys = regexp.MustCompile(`-----BEGIN [^-]+-----([^-]+)-----END`)
+
 // lines adds the lines of a value, as they stand in a log. Those that are as short as a word, or have nothing but
 // words, say nothing by themselves.
 func (p *patterns) lines(value string) {
 	const line, word, end = 24, 16, 8
-	var body strings.Builder // of a key, which others break elsewhere
+	for _, key := range keys.FindAllStringSubmatch(value, -1) { // others break it elsewhere, or have spaces in it
+		parts := strings.Fields(key[1])
+		for _, one := range parts {
+			if len(one) >= end && random(one) {
+				p.value(one, Anywhere)
+			}
+		}
+		p.wrapped(strings.Join(parts, ""))
+	}
 	for one := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		one = strings.TrimSpace(one)
 		if strings.HasPrefix(one, "-----") { // the frame of a key
 			continue
-		}
-		if !strings.ContainsFunc(strings.TrimRight(one, "="), func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }) {
-			body.WriteString(one)
 		}
 		words := strings.Fields(one)
 		if len(words) == 1 && len(one) >= end && random(one) || len(one) >= line {
@@ -142,9 +151,6 @@ func (p *patterns) lines(value string) {
 				p.value(part, Anywhere)
 			}
 		}
-	}
-	if body.Len() > wrapped {
-		p.wrapped(body.String())
 	}
 }
 

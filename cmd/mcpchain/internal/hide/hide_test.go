@@ -144,7 +144,7 @@ func key(lines int) string {
 
 func TestSecretOfManyLines(t *testing.T) {
 	secret := key(10)
-	for _, value := range []string{secret, strings.ReplaceAll(secret, "\n", "\r\n"), strings.ReplaceAll(secret, "\n", `\n`)} {
+	for _, value := range []string{secret, strings.ReplaceAll(secret, "\n", "\r\n"), strings.ReplaceAll(secret, "\n", `\n`), strings.ReplaceAll(secret, "\n", " ")} {
 		hider := hide.New(hide.Secret{Value: value})
 		for line := range strings.Lines(secret) {
 			line = strings.TrimSpace(line)
