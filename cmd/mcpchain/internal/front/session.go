@@ -42,7 +42,7 @@ type session struct {
 	ended   bool
 
 	memory  *memory       // nil if it is shared
-	patient time.Duration // see Front.within
+	patient time.Duration // see refusals
 
 	shared    bool          // by many clients: see modern.go
 	single    bool          // all of them have the same credentials
