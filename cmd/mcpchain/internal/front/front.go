@@ -271,7 +271,7 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 	}
 	body, err := readBody(req, f.Proxy.MaxRequest)
 	if err != nil {
-		refuse(w, http.StatusRequestEntityTooLarge, &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(f.Proxy.MaxRequest) + " bytes"})
+		refuse(w, http.StatusRequestEntityTooLarge, (&rpc.TooLongError{}).Refused(f.Proxy.MaxRequest))
 		return
 	}
 	m, refused := rpc.Parse(body)

@@ -95,6 +95,8 @@ func TestLatin1(t *testing.T) {
 	for _, form := range []string{"kennw\xf6rt", "kennw%F6rt", `kennw\xf6rt`, `kennw\366rt`} {
 		require.Equal(t, "[redacted].", hider.Text(form+"."))
 	}
+	// Text of JSON that is not UTF-8 and has an escape is decoded as it is.
+	require.Equal(t, `{"x":{"text":"[redacted]\nend"}}`, string(hide.JSON([]byte("{\"x\":{\"text\":\"kennw\xf6rt\\nend\"}}"), hider.Text)))
 }
 
 // Base64 of a user and a password has the password at any of three places.

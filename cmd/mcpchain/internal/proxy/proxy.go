@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -418,9 +417,7 @@ func (p *Proxy) fromClient() {
 		var long *rpc.TooLongError
 		switch {
 		case errors.As(err, &long):
-			refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(p.MaxRequest) + " bytes", ID: long.ID}
-			refused.Silent = !long.Method && long.ID != nil || long.Method && long.ID == nil
-			p.refuse(refused, long.Bytes)
+			p.refuse(long.Refused(p.MaxRequest), long.Bytes)
 			continue
 		case err != nil:
 			return
@@ -544,7 +541,7 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 	if p.calls[key] != nil {
 		p.mu.Unlock()
 		cancel(nil)
-		refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the ID is that of a request that is not answered yet"}
+		refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: errUsed.Error()}
 		if p.In == nil { // who calls Receive keeps the two apart, and waits for an answer to the second
 			refused.ID = m.ID
 		}

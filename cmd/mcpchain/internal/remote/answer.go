@@ -19,22 +19,19 @@ func isStream(res *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// messages returns the messages in a body: servers that may not stream send several at once as a list. It reports
-// whether the body is JSON.
-func messages(body []byte) ([][]byte, bool) {
+// messages returns the messages in a body: servers that may not stream send several at once as a list. What is
+// not a list is one, whatever it is.
+func messages(body []byte) [][]byte {
 	body = bytes.TrimSpace(body)
-	if len(body) == 0 || body[0] != '[' {
-		return [][]byte{body}, len(body) > 0 && json.Valid(body)
-	}
 	var list []json.RawMessage
-	if jsons.Unmarshal(body, &list) != nil {
-		return nil, false
+	if !bytes.HasPrefix(body, []byte{'['}) || jsons.Unmarshal(body, &list) != nil {
+		return [][]byte{body}
 	}
 	lines := make([][]byte, 0, len(list))
 	for _, one := range list {
 		lines = append(lines, one)
 	}
-	return lines, true
+	return lines
 }
 
 // inLine returns a message as one line. A text of JSON has no such bytes in it, so they stand between
