@@ -64,9 +64,14 @@ const proofTime = 10 * time.Second
 
 // proves reports whether the server accepts credentials, which a session does not belong to yet: it is asked with
 // them. It is for messages that no server answers, and which take effect in this program, too.
-func (s *session) proves(ctx context.Context, authorization string) bool {
-	ctx, cancel := context.WithTimeout(ctx, proofTime)
+// The question is one of the calls of its caller.
+func (s *session) proves(p *post) bool {
+	if p.purse.take(calls, 1) != nil {
+		return false
+	}
+	defer p.purse.give(calls, 1)
+	ctx, cancel := context.WithTimeout(p.req.Context(), proofTime)
 	defer cancel()
-	s.ask(ctx, authorization, "ping", json.RawMessage(`{}`))
-	return s.belongs(nameOf(authorization))
+	s.ask(ctx, p.m.Authorization, "ping", json.RawMessage(`{}`))
+	return s.belongs(nameOf(p.m.Authorization))
 }
