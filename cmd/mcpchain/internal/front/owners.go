@@ -15,13 +15,15 @@ type owners []string
 // maxOwners bounds the tokens of one session. The first ones are forgotten first: tokens expire.
 const maxOwners = 100
 
-func (o *owners) add(name string) {
+// add reports whether the name is a new one.
+func (o *owners) add(name string) bool {
 	if slices.Contains(*o, name) {
-		return
+		return false
 	}
 	if *o = append(*o, name); len(*o) > maxOwners {
 		*o = slices.Delete(*o, 0, 1)
 	}
+	return true
 }
 
 // succeeds reports whether credentials are the ones of before, or have come after them.
@@ -46,11 +48,14 @@ func (f *Front) accepts(s *session, authorization string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owners.add(name)
+	added := s.owners.add(name)
 	if name != "" && s.holds && !s.proven {
 		s.purse.give(sessions, 1)
 		s.purse.caller, s.proven = principal(name), true
 		s.purse.put(sessions, 1)
+	}
+	if !added { // its requests were linked when they came
+		return
 	}
 	for _, st := range s.streams {
 		if st.by == name && !st.linked {
