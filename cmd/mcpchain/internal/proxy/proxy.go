@@ -1,5 +1,5 @@
-// Package proxy stands between a client and a server that speak MCP over stdio. It passes lines on
-// as they are. A request passes the middlewares of mcpchain, which see its failure; what did not fail
+// Package proxy stands between a client and a server that speak MCP. It passes messages on as they
+// are. A request passes the middlewares of mcpchain, which see its failure; what did not fail
 // is answered with the very line of the server.
 package proxy
 
@@ -47,7 +47,7 @@ type Options struct {
 	MaxRequest, MaxAnswer int // bytes of a line
 
 	Hang  time.Duration // zero or less: a server that hangs is left alone
-	Alone time.Duration // what Hang is, if that is less, for a server that runs one call and was asked nothing else; zero means ten minutes
+	Alone time.Duration // the same, if it is longer, for a server that runs one call and was asked nothing else; zero means ten minutes
 
 	Strict bool          // a call whose arguments the middlewares could not check is refused
 	Learn  time.Duration // how long a guard waits for what the server lists, at most 30 s; zero means 30 s

@@ -18,8 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 	"github.com/mcpchain/mcpchain/fault"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 const canary = "zq-canary-of-a-header"
