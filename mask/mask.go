@@ -236,8 +236,7 @@ func As[T error](public func(T) *fault.Error) Rule {
 		panic("mask.As: public is nil; give a function that returns the fault for an error of this type")
 	}
 	return func(err error) *fault.Error {
-		var target T
-		if errors.As(err, &target) {
+		if target, ok := errors.AsType[T](err); ok {
 			return public(target)
 		}
 		return nil

@@ -248,8 +248,7 @@ func compact(v any) string {
 // an error.
 func Text(res mcp.Result, err error) string {
 	if err != nil {
-		var wire *jsonrpc.Error
-		if errors.As(err, &wire) {
+		if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 			return wire.Message
 		}
 		return err.Error()

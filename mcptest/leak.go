@@ -51,8 +51,7 @@ func bytesOf(t testing.TB, left any) []byte {
 	case string:
 		return []byte(v)
 	case error:
-		var wire *jsonrpc.Error
-		if errors.As(v, &wire) {
+		if wire, ok := errors.AsType[*jsonrpc.Error](v); ok {
 			return append([]byte(v.Error()+"\n"), wire.Data...)
 		}
 		return []byte(v.Error())

@@ -288,7 +288,6 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
 	now := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().ToolNow(next)) }
 	schema := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().Tool(next)) }
-	explained := func(of func() *explain.Schema, args []byte) *explain.Report { return v.explained(of, args) }
 	name := toolName(c, req)
 	earlier, again := safe.As[*refused](f.Err())
 	switch {
@@ -298,17 +297,17 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		var report *explain.Report
 		if tool, ok := callOf(ctx, c, req).Server().Remembered(next); ok {
 			if s, err := v.schemaOf(tool, nil); err == nil {
-				report = explained(func() *explain.Schema { return s }, args)
+				report = v.explained(func() *explain.Schema { return s }, args)
 			}
 		}
 		if report == nil {
-			report = explained(now, args)
+			report = v.explained(now, args)
 		}
 		return answered(c, report, name, args)
 	case again && !v.HideReceived && !earlier.withheld && name == earlier.tool && bytes.Equal(args, earlier.args):
 		return earlier.fault // which says the same
 	case again: // Tool has no options
-		return answered(c, explained(earlier.schema, args), name, args)
+		return answered(c, v.explained(earlier.schema, args), name, args)
 	}
 	e := v.undecodable(f, args, schema)
 	if e == nil {
@@ -324,9 +323,9 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 				return nil // the server has this library, and says itself what is wrong
 			}
 		}
-		report = explained(schema, orObject(args))
+		report = v.explained(schema, orObject(args))
 	} else if args = bytes.TrimSpace(args); f.Explainable() && len(args) > 0 && args[0] != '{' && string(args) != "null" {
-		report = explained(anyObject, args) // which no tool takes
+		report = v.explained(anyObject, args) // which no tool takes
 	}
 	if report == nil {
 		return nil

@@ -31,7 +31,7 @@ func readBaseline(path string) (known []string, err error) {
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case strings.Count(line, "|") < 2:
-			return nil, fmt.Errorf("%s is no baseline: its line %d is %.40q, not CHECK|VERSION|SUBJECT; -write-baseline makes it anew", path, number, line)
+			return nil, fmt.Errorf("%s is not a baseline: its line %d is %.40q, not CHECK|VERSION|SUBJECT; -write-baseline makes it anew", path, number, line)
 		default:
 			known = append(known, line)
 		}

@@ -169,7 +169,7 @@ func TestBaseline(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("# a comment\n\nx\n"), 0o600))
 	errs, status = check()
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, `is no baseline: its line 3 is "x", not CHECK|VERSION|SUBJECT; -write-baseline makes it anew`)
+	require.Contains(t, errs, `is not a baseline: its line 3 is "x", not CHECK|VERSION|SUBJECT; -write-baseline makes it anew`)
 }
 
 // TestBaselineByHand: any line may be deleted, and then its finding alone is new; how lines end does not

@@ -493,7 +493,7 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkCallOverHTTP(b *testing.B) {
 	for _, version := range versions {
 		for _, clients := range []int{1, 64} {
-			for name, args := range map[string][]string{"bare": {"test-web"}, "run": {"run", "-http", "127.0.0.1:0", "--", os.Args[0], "test-server"}} {
+			for name, args := range map[string][]string{"bare": {"test-web"}, "run": {"run", "-http", "127.0.0.1:0", "-sessions", "128", "--", os.Args[0], "test-server"}} {
 				b.Run(fmt.Sprintf("%s/%d/%s", version, clients, name), func(b *testing.B) {
 					if name == "bare" && version >= "2026-07-28" {
 						args = append(args, "stateless")

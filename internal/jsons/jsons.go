@@ -186,7 +186,7 @@ func (o object) moved(at, end, by int) object {
 	all := make(object, len(o))
 	for i, m := range o {
 		switch {
-		case m.at == at && m.end == end:
+		case m.at == at:
 			m.end, m.inner = m.end+by, nil
 		case m.at >= end:
 			m.at, m.end, m.inner = m.at+by, m.end+by, m.inner.moved(at, end, by)

@@ -90,6 +90,9 @@ func TestStrict(t *testing.T) {
 		require.Equal(t, want == "it is not JSON", refused.Syntax)
 		require.Equal(t, d == nil, refused.Syntax || want == "it is not an object", "%.60s", text)
 	}
+	items := func(n int) string { return `{"a":[` + strings.Repeat("1,", n-1) + `1]}` }
+	require.NoError(t, strict(items(jsons.MaxValues-1)), "the list is a value, too")
+	require.Error(t, strict(items(jsons.MaxValues)))
 	many := make([]string, 0, 200)
 	for i := range 200 {
 		many = append(many, `"n`+strings.Repeat("x", i)+`":1`)
@@ -110,7 +113,9 @@ func TestBreaksBetweenTokens(t *testing.T) {
 	d, err := jsons.Strict([]byte("{\r\"a\" :\n[1,\r\n 2] ,\r\"params\":{\"x\":\"\\r\"}}\r"), shape)
 	require.NoError(t, err)
 	require.Equal(t, `{"a" :[1, 2] ,"params":{"x":"\r"}}`, string(d.Text))
-	require.Equal(t, `[1, 2]`, string(d.Value("a")))
+	value := d.Value("a")
+	require.Equal(t, `[1, 2]`, string(value))
+	require.Equal(t, len(value), cap(value), "who appends to it does not write into the text")
 }
 
 func TestTolerant(t *testing.T) {

@@ -108,7 +108,7 @@ func text(raw []byte) string {
 			}
 		}
 		if utf16.IsSurrogate(r) { // no UTF-8 is the same
-			out = append(out, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f))
+			out = append(out, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f)) //nolint:gosec // it has 16 bits
 			continue
 		}
 		out = utf8.AppendRune(out, r)

@@ -128,8 +128,7 @@ func do(req *http.Request) (*http.Response, error) {
 
 // withoutURL returns an error of HTTP without the URL, which may have a password.
 func withoutURL(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err
 	}
 	return err

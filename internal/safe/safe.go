@@ -77,8 +77,8 @@ func small(v reflect.Value, depth int, size *int) bool {
 	case reflect.Interface:
 		return v.IsNil() || small(v.Elem(), depth-1, size)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if !small(v.Field(i), depth-1, size) {
+		for _, field := range v.Fields() {
+			if !small(field, depth-1, size) {
 				return false
 			}
 		}

@@ -154,11 +154,7 @@ func (s *Sink) written() {
 
 // lost writes to the log of an entry how many records were dropped behind it.
 func (e *entry) lost(n int) {
-	verb := "were"
-	if n == 1 {
-		verb = "was"
-	}
-	record := slog.NewRecord(time.Now(), slog.LevelWarn, "mcpchain: "+words.Plural(n, "record")+" "+verb+" dropped, because the log did not return", 0)
+	record := slog.NewRecord(time.Now(), slog.LevelWarn, "mcpchain: "+words.Plural(n, "record was", "records were")+" dropped, because the log did not return", 0)
 	record.AddAttrs(slog.Int("dropped", n))
 	about := &entry{context.Background(), e.handler, record, e.failed}
 	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) {

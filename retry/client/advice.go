@@ -97,8 +97,7 @@ func askedToWait(r response) (time.Duration, bool) {
 // undelivered reports whether the client's transport failed to deliver a message for
 // a reason that passes by itself. The HTTP status is known by its text alone.
 func undelivered(err error) bool {
-	var sending *url.Error
-	if errors.As(err, &sending) {
+	if sending, ok := errors.AsType[*url.Error](err); ok {
 		return failure.HintOf(sending).Retry == fault.RetryYes
 	}
 	for _, status := range []int{

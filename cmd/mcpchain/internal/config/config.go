@@ -149,9 +149,9 @@ func keys(text []byte, t reflect.Type, in string) error {
 	}
 	fields := map[string]reflect.Type{}
 	var names []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		fields[name] = t.Field(i).Type
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		fields[name] = field.Type
 		names = append(names, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {

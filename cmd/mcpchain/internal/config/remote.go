@@ -103,11 +103,8 @@ func (c *Config) Header(lookup func(name string) (string, bool)) (header http.He
 			return nil, nil, err
 		}
 		header.Set(name, value)
-		if secretHeader(name) {
-			secrets = append(secrets, secretsIn(value)...)
-		}
 	}
-	return header, append(secrets, secretsOfURL(c.To)...), nil
+	return header, append(secrets, RemoteSecrets(c.To, header)...), nil
 }
 
 // RemoteSecrets returns the values of a header and of a URL that are secrets, of a server that is reached over HTTP.

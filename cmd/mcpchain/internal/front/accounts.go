@@ -1,7 +1,9 @@
 package front
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/transport"
@@ -69,6 +71,14 @@ type boundError struct {
 
 func (e *boundError) Error() string {
 	return fmt.Sprintf("there are as many %s as may be for %s (%d)", e.thing, e.exceeded.Whose(), e.exceeded.Most)
+}
+
+// noPlace returns the status and the first words for what finds no place: whether its caller has too much, or all have.
+func noPlace(err error) (status int, label string) {
+	if bound, ok := errors.AsType[*boundError](err); ok && bound.exceeded.Each {
+		return http.StatusTooManyRequests, "Rate limited: "
+	}
+	return http.StatusServiceUnavailable, "Service unavailable: "
 }
 
 // A purse is what one caller holds. The zero value counts nothing: it is that of the program.

@@ -131,7 +131,7 @@ func newWorld(t *testing.T, handle func(f *fake, m *rpc.Message), change func(*O
 	w.url = web.URL
 	t.Cleanup(func() {
 		web.CloseClientConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		w.front.Close(ctx)
 		web.Close()

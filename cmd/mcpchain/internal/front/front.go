@@ -271,7 +271,7 @@ func (f *Front) post(w http.ResponseWriter, req *http.Request) {
 	}
 	body, err := readBody(req, f.Proxy.MaxRequest)
 	if err != nil {
-		refuse(w, http.StatusRequestEntityTooLarge, &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(f.Proxy.MaxRequest) + " bytes"})
+		refuse(w, http.StatusRequestEntityTooLarge, (&rpc.TooLongError{}).Refused(f.Proxy.MaxRequest))
 		return
 	}
 	m, refused := rpc.Parse(body)
@@ -340,16 +340,13 @@ func (f *Front) admits(s *session, p *post) bool {
 	case f.Start == nil:
 		return false
 	default:
-		return p.m.IsRequest() || s.proves(p.req.Context(), p.m.Authorization)
+		return p.m.IsRequest() || s.proves(p)
 	}
 }
 
 // unavailable answers what finds no place: with 429 if the caller has too much, with 503 if all have.
 func unavailable(w http.ResponseWriter, id rpc.ID, err error) {
-	status, what := http.StatusServiceUnavailable, "Service unavailable: "
-	if bound := (*boundError)(nil); errors.As(err, &bound) && bound.exceeded.Each {
-		status, what = http.StatusTooManyRequests, "Rate limited: "
-	}
+	status, what := noPlace(err)
 	w.Header().Set("Retry-After", "10")
 	fail(w, status, id, int64(status), what+err.Error()+".\nRetry: yes, after 10 s. Nothing was changed by this call.")
 }

@@ -288,10 +288,10 @@ func (s *session) passed(m *rpc.Message) {
 	if m.ID != nil { // there are no requests of servers any more
 		refused := rpc.Failed(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client takes no requests"})
 		select {
-		case s.refusals <- struct{}{}: // one that does not read must not pile them up
+		case s.refusing <- struct{}{}: // one that does not read must not pile them up
 			go func() {
 				s.proxy.Receive(refused, nil)
-				<-s.refusals
+				<-s.refusing
 			}()
 		default:
 		}

@@ -15,13 +15,15 @@ type owners []string
 // maxOwners bounds the tokens of one session. The first ones are forgotten first: tokens expire.
 const maxOwners = 100
 
-func (o *owners) add(name string) {
+// add reports whether the name is a new one.
+func (o *owners) add(name string) bool {
 	if slices.Contains(*o, name) {
-		return
+		return false
 	}
 	if *o = append(*o, name); len(*o) > maxOwners {
 		*o = slices.Delete(*o, 0, 1)
 	}
+	return true
 }
 
 // succeeds reports whether credentials are the ones of before, or have come after them.
@@ -46,11 +48,14 @@ func (f *Front) accepts(s *session, authorization string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owners.add(name)
+	added := s.owners.add(name)
 	if name != "" && s.holds && !s.proven {
 		s.purse.give(sessions, 1)
 		s.purse.caller, s.proven = principal(name), true
 		s.purse.put(sessions, 1)
+	}
+	if !added { // its requests were linked when they came
+		return
 	}
 	for _, st := range s.streams {
 		if st.by == name && !st.linked {
@@ -64,9 +69,14 @@ const proofTime = 10 * time.Second
 
 // proves reports whether the server accepts credentials, which a session does not belong to yet: it is asked with
 // them. It is for messages that no server answers, and which take effect in this program, too.
-func (s *session) proves(ctx context.Context, authorization string) bool {
-	ctx, cancel := context.WithTimeout(ctx, proofTime)
+// The question is one of the calls of its caller.
+func (s *session) proves(p *post) bool {
+	if p.purse.take(calls, 1) != nil {
+		return false
+	}
+	defer p.purse.give(calls, 1)
+	ctx, cancel := context.WithTimeout(p.req.Context(), proofTime)
 	defer cancel()
-	s.ask(ctx, authorization, "ping", json.RawMessage(`{}`))
-	return s.belongs(nameOf(authorization))
+	s.ask(ctx, p.m.Authorization, "ping", json.RawMessage(`{}`))
+	return s.belongs(nameOf(p.m.Authorization))
 }

@@ -282,3 +282,17 @@ func TestSessionsOfOneHeader(t *testing.T) {
 	}
 	require.False(t, cancelled.Load())
 }
+
+// Whether a stranger's token is any good is asked as one of the calls of its caller: a client cannot ask without end.
+func TestTheQuestionAboutAStrangerIsACall(t *testing.T) {
+	w, g := newGuarded(t, nil)
+	const changed, here = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, "address 127.0.0.1"
+	mine := w.beginAs("good-ann")
+	w.front.accounts[calls].Each = 1
+	require.Nil(t, w.front.accounts[calls].Take(here, 1))
+	require.Equal(t, http.StatusNotFound, w.as(t.Context(), "good-bob", mine, http.MethodPost, changed).StatusCode)
+	require.NotContains(t, g.messages(), "good-bob")
+	w.front.accounts[calls].Give(here, 1)
+	require.Equal(t, http.StatusAccepted, w.as(t.Context(), "good-bob", mine, http.MethodPost, changed).StatusCode)
+	w.nothingIsHeld()
+}

@@ -42,18 +42,18 @@ type session struct {
 	ended   bool
 
 	memory  *memory       // nil if it is shared
-	patient time.Duration // see Front.within
+	patient time.Duration // see refusals
 
 	shared    bool          // by many clients: see modern.go
 	single    bool          // all of them have the same credentials
-	refusals  chan struct{} // of requests of the server
+	refusing  chan struct{} // those who refuse a request of the server
 	next      int           // the number of the next request of theirs, or of the next stream
 	listeners listeners
 	tools     tools
 }
 
 func newSession(id string, shared bool, logger *slog.Logger) *session {
-	s := &session{id: id, shared: shared, logger: logger, refusals: make(chan struct{}, 64), streams: map[string]*stream{}, tokens: map[string]*stream{}, named: map[string]*stream{}, used: time.Now(),
+	s := &session{id: id, shared: shared, logger: logger, refusing: make(chan struct{}, 64), streams: map[string]*stream{}, tokens: map[string]*stream{}, named: map[string]*stream{}, used: time.Now(),
 		listeners: listeners{clients: map[*stream]*wants{}, own: map[string]*subscription{}}}
 	if !shared {
 		s.memory = &memory{}

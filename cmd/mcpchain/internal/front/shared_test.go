@@ -293,7 +293,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	}
 	began := time.Now()
 	require.Contains(t, all(t, w.newer(t.Context(), "1", "small", `{}`)), `"content":[]`)
-	require.Less(t, time.Since(began), 5*time.Second)
+	require.Less(t, time.Since(began), time.Minute) // those who do not read have more
 }
 
 // A panic of this program fails a call, and ends nothing.

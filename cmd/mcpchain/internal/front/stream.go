@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,11 +133,8 @@ func (s *stream) put(m *rpc.Message, last bool) bool {
 
 // dropped returns what takes the place of an answer that finds none.
 func dropped(id rpc.ID, why error) *rpc.Message {
-	code, what := int64(http.StatusServiceUnavailable), "Service unavailable: "
-	if bound := (*boundError)(nil); errors.As(why, &bound) && bound.exceeded.Each {
-		code, what = http.StatusTooManyRequests, "Rate limited: "
-	}
-	return rpc.Failed(id, &jsonrpc.Error{Code: code, Message: what + why.Error() + ", so the answer of this call was dropped. " +
+	code, what := noPlace(why)
+	return rpc.Failed(id, &jsonrpc.Error{Code: int64(code), Message: what + why.Error() + ", so the answer of this call was dropped. " +
 		"The server has answered it: what the call does may have been done.\nSuggestion: Read the answers of the other calls first."})
 }
 

@@ -96,6 +96,8 @@ func TestLatin1(t *testing.T) {
 	for _, form := range []string{"kennw\xf6rt", "kennw%F6rt", `kennw\xf6rt`, `kennw\366rt`} {
 		require.Equal(t, "[redacted].", hider.Text(form+"."))
 	}
+	// Text of JSON that is not UTF-8 and has an escape is decoded as it is.
+	require.Equal(t, `{"x":{"text":"[redacted]\nend"}}`, string(hide.JSON([]byte("{\"x\":{\"text\":\"kennw\xf6rt\\nend\"}}"), hider.Text)))
 }
 
 // Base64 of a user and a password has the password at any of three places.
@@ -247,6 +249,7 @@ func TestJSON(t *testing.T) {
 		`{"text":"\u0041bcd"}`:                                                            `{"text":"\u0041bcd"}`,
 		`{"id":48291377,"x":{"n":[48291377,148291377]}}`:                                  `{"id":48291377,"x":{"n":[0,148291377]}}`,
 		`{"id":"48291377","params":{"progressToken":"48291377","x":"48291377"}}`:          `{"id":"48291377","params":{"progressToken":"48291377","x":"[redacted]"}}`,
+		`{"x":{"a":{"b":{"progressToken":"48291377"}}}}`:                                  `{"x":{"a":{"b":{"progressToken":"[redacted]"}}}}`, // it is not that of the message
 		`{"x":{"db":"postgres","password":"postgres","password_hint":"postgres"}}`:        `{"x":{"db":"postgres","password":"[redacted]","password_hint":"[redacted]"}}`,
 		`{"x":[{"text":"{\"db\":\"postgres\",\"password\":\"postgres\"}"}]}`:              `{"x":[{"text":"{\"db\":\"postgres\",\"password\":\"[redacted]\"}"}]}`,
 		`{"x":{"blob":"` + base64.StdEncoding.EncodeToString([]byte("x"+awkward)) + `"}}`: `{"x":{"blob":"` + base64.StdEncoding.EncodeToString([]byte("[redacted]")) + `"}}`,

@@ -3,12 +3,12 @@ package hide
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 )
 
@@ -76,8 +76,8 @@ func (w *walker) read(from, to int) {
 
 func (w *walker) string(from, to int) {
 	text := string(w.in[from+1 : to-1])
-	if bytes.IndexByte(w.in[from:to], '\\') >= 0 && json.Unmarshal(w.in[from:to], &text) != nil {
-		text = string(w.in[from+1 : to-1]) // odd, and looked at as it is
+	if read, ok := jsons.Text(w.in[from:to]); ok { // else it is odd, and looked at as it is
+		text = read
 	}
 	if w.key {
 		w.name = text
@@ -97,7 +97,7 @@ func (w *walker) string(from, to int) {
 	case !w.key && (w.name == "blob" || w.name == "data") && isBytes(text):
 		hidden = base64.StdEncoding.EncodeToString([]byte(Redacted))
 	}
-	w.put(from, to, quoted(hidden))
+	w.put(from, to, string(jsons.Quoted(hidden)))
 }
 
 func (w *walker) number(from, to int) {
@@ -139,13 +139,4 @@ func (w *walker) put(from, to int, text string) {
 func isBytes(text string) bool {
 	_, err := base64.StdEncoding.DecodeString(text)
 	return err == nil
-}
-
-// quoted writes a text as JSON.
-func quoted(text string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) //nolint:errchkjson // a text can always be written
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }

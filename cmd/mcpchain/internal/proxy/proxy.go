@@ -1,5 +1,5 @@
-// Package proxy stands between a client and a server that speak MCP over stdio. It passes lines on
-// as they are. A request passes the middlewares of mcpchain, which see its failure; what did not fail
+// Package proxy stands between a client and a server that speak MCP. It passes messages on as they
+// are. A request passes the middlewares of mcpchain, which see its failure; what did not fail
 // is answered with the very line of the server.
 package proxy
 
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +47,7 @@ type Options struct {
 	MaxRequest, MaxAnswer int // bytes of a line
 
 	Hang  time.Duration // zero or less: a server that hangs is left alone
-	Alone time.Duration // what Hang is, if that is less, for a server that runs one call and was asked nothing else; zero means ten minutes
+	Alone time.Duration // the same, if it is longer, for a server that runs one call and was asked nothing else; zero means ten minutes
 
 	Strict bool          // a call whose arguments the middlewares could not check is refused
 	Learn  time.Duration // how long a guard waits for what the server lists, at most 30 s; zero means 30 s
@@ -418,9 +417,7 @@ func (p *Proxy) fromClient() {
 		var long *rpc.TooLongError
 		switch {
 		case errors.As(err, &long):
-			refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(p.MaxRequest) + " bytes", ID: long.ID}
-			refused.Silent = !long.Method && long.ID != nil || long.Method && long.ID == nil
-			p.refuse(refused, long.Bytes)
+			p.refuse(long.Refused(p.MaxRequest), long.Bytes)
 			continue
 		case err != nil:
 			return
@@ -544,7 +541,7 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 	if p.calls[key] != nil {
 		p.mu.Unlock()
 		cancel(nil)
-		refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the ID is that of a request that is not answered yet"}
+		refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: errUsed.Error()}
 		if p.In == nil { // who calls Receive keeps the two apart, and waits for an answer to the second
 			refused.ID = m.ID
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
-	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,22 +19,19 @@ func isStream(res *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// messages returns the messages in a body: servers that may not stream send several at once as a list. It reports
-// whether the body is JSON.
-func messages(body []byte) ([][]byte, bool) {
+// messages returns the messages in a body: servers that may not stream send several at once as a list. What is
+// not a list is one, whatever it is.
+func messages(body []byte) [][]byte {
 	body = bytes.TrimSpace(body)
-	if len(body) == 0 || body[0] != '[' {
-		return [][]byte{body}, len(body) > 0 && json.Valid(body)
-	}
 	var list []json.RawMessage
-	if jsons.Unmarshal(body, &list) != nil {
-		return nil, false
+	if !bytes.HasPrefix(body, []byte{'['}) || jsons.Unmarshal(body, &list) != nil {
+		return [][]byte{body}
 	}
 	lines := make([][]byte, 0, len(list))
 	for _, one := range list {
 		lines = append(lines, one)
 	}
-	return lines, true
+	return lines
 }
 
 // inLine returns a message as one line. A text of JSON has no such bytes in it, so they stand between
@@ -71,9 +67,11 @@ func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.Refused, line []b
 		s.push(e)
 		return
 	}
-	if refused == nil && c.retry && m.Error != nil && codeOf(m) == mcp.CodeHeaderMismatch {
-		c.answer = m
-		return
+	if refused == nil && c.retry {
+		if code, _ := m.Code(); code == mcp.CodeHeaderMismatch {
+			c.answer = m
+			return
+		}
 	}
 	c.answered = true
 	if refused == nil && m.Result != nil {
@@ -95,21 +93,13 @@ func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.Refused, line []b
 	s.push(e)
 }
 
-// codeOf returns the code of an answer with an error, zero if it has none.
-func codeOf(m *rpc.Message) int64 {
-	if e := m.Wire(); e != nil {
-		return e.Code
-	}
-	return 0
-}
-
 // wire returns the error of an answer that does not name its request, with what stands in it.
 func wire(m *rpc.Message) *jsonrpc.Error {
 	if e := m.Wire(); e != nil {
 		return e
 	}
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "The server gave no reason."}
-	if code, err := strconv.ParseInt(string(m.Value("error", "code")), 10, 64); err == nil {
+	if code, ok := m.Code(); ok {
 		e.Code, e.Data = code, m.Value("error", "data")
 	}
 	return e

@@ -11,8 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 	"github.com/mcpchain/mcpchain/fault"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 // A refusal is an answer with a status.

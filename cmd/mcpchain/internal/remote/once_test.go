@@ -15,8 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 	"github.com/mcpchain/mcpchain/fault"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 // A server that closes a connection once it has read a request may have done what it was asked for. The client of

@@ -8,6 +8,8 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -65,12 +67,13 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	case !whole:
 		return &rpc.TooLongError{Bytes: len(body) + 1}
 	}
-	lines, ok := messages(body)
-	if !ok {
-		return s.illegalError(res, "which is no message")
-	}
-	for _, line := range lines {
-		s.received(c, line)
+	for _, line := range messages(body) {
+		line = inLine(line)
+		m, refused := rpc.ParseServer(line)
+		if refused != nil && refused.Code == jsonrpc.CodeParseError { // such as a page
+			return s.illegalError(res, "which is no message")
+		}
+		s.passed(c, m, refused, line)
 	}
 	if c.answered {
 		return nil

@@ -65,8 +65,7 @@ func ownOf(res *http.Response, body []byte, key string) (own, is *rpc.Message) {
 // bodyLines returns the messages in a body, as lines.
 func bodyLines(res *http.Response, body []byte) (lines [][]byte) {
 	if !isStream(res) {
-		lines, _ = messages(body)
-		return lines
+		return messages(body)
 	}
 	events := newEventReader(bytes.NewReader(body), len(body), position{})
 	for {

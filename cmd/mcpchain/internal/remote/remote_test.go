@@ -18,8 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 	"github.com/mcpchain/mcpchain/fault"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 const canary = "zq-canary-of-a-header"
@@ -248,7 +249,7 @@ func TestASession(t *testing.T) {
 	}))
 	saw := func(i int) seen {
 		t.Helper()
-		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(all) > i }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(all) > i }, time.Minute, time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
 		return all[i]
@@ -543,7 +544,7 @@ func TestResumed(t *testing.T) {
 
 // Before 2026-07-28 a notification cancels a request, since then the end of its stream.
 func TestCancelled(t *testing.T) {
-	ended, noted := make(chan string, 10), make(chan string, 10)
+	came, ended, noted := make(chan struct{}, 10), make(chan string, 10), make(chan string, 10)
 	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "notifications/cancelled") {
@@ -552,6 +553,7 @@ func TestCancelled(t *testing.T) {
 			return
 		}
 		events(w, ": \n")
+		came <- struct{}{}
 		<-r.Context().Done()
 		ended <- r.Header.Get("Mcp-Protocol-Version")
 	}))
@@ -559,17 +561,17 @@ func TestCancelled(t *testing.T) {
 		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 	}
 	s.send(ping)
-	time.Sleep(200 * time.Millisecond) // until it is there
+	<-came
 	s.send(cancel("1"))
 	require.Equal(t, cancel("1"), <-noted)
 	require.Empty(t, <-ended)
 	s.send(callOf("2", "t", "{}"))
-	time.Sleep(200 * time.Millisecond)
+	<-came
 	s.send(cancel("2"))
 	require.Equal(t, "2026-07-28", <-ended)
 	s.send(cancel("2"))
 	s.send(callOf("3", "t", "{}"))
-	time.Sleep(200 * time.Millisecond)
+	<-came
 	s.Abandon(rpc.ID("3"))
 	require.Equal(t, "2026-07-28", <-ended)
 	s.nothing()

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // A Reader reads lines within a bound.
@@ -32,6 +35,14 @@ type TooLongError struct {
 }
 
 func (e *TooLongError) Error() string { return "rpc: the line is too long" }
+
+// Refused says why the line of a client is not passed on, of which that is the bound.
+func (e *TooLongError) Refused(most int) *Refused {
+	return &Refused{
+		Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(most) + " bytes", ID: e.ID, Method: e.Method,
+		Silent: e.Method != (e.ID != nil),
+	}
+}
 
 // Next returns the next line that is not blank, without its end. The caller may keep it. The error
 // is a *[TooLongError], or that of the reader; a last line without an end is a line.

@@ -99,11 +99,17 @@ func (m *Message) Cancels() ID {
 // IsError reports whether the message is the answer of a tool that says that it has failed.
 func (m *Message) IsError() bool { return string(m.doc.Value("result", "isError")) == "true" }
 
-// Wire returns the error of an answer, nil if it has no code and no message.
-func (m *Message) Wire() *jsonrpc.Error {
+// Code returns the code of the error of an answer, false if it has none.
+func (m *Message) Code() (code int64, ok bool) {
 	code, err := strconv.ParseInt(string(m.doc.Value("error", "code")), 10, 64)
+	return code, err == nil
+}
+
+// Wire returns the error of an answer, nil if it lacks the code or the message.
+func (m *Message) Wire() *jsonrpc.Error {
+	code, coded := m.Code()
 	said, ok := jsons.Text(m.doc.Value("error", "message"))
-	if err != nil || !ok {
+	if !coded || !ok {
 		return nil
 	}
 	return &jsonrpc.Error{Code: code, Message: strings.ToValidUTF8(said, "\ufffd"), Data: m.doc.Value("error", "data")}

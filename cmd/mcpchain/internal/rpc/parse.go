@@ -55,8 +55,7 @@ func Parse(line []byte) (m *Message, refused *Refused) {
 	}
 	m = message(doc)
 	reason := ""
-	var odd *jsons.Error
-	if errors.As(err, &odd) {
+	if odd, ok := errors.AsType[*jsons.Error](err); ok {
 		reason = odd.Reason
 	}
 	if reason == "" {
