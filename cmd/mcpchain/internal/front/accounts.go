@@ -28,8 +28,8 @@ func (t thing) String() string {
 	}[t]
 }
 
-// leastEach is how much of a thing that is counted by few a caller may have at least: who is alone on a machine
-// needs more than a half of little.
+// leastEach is how much of a thing that is counted by few a caller may have at least, but for one that is left to
+// others: who is alone on a machine needs more than a half of little.
 const leastEach = 10
 
 // accounts are what all callers hold.
@@ -40,9 +40,7 @@ type accounts [things]table.Quota
 func newAccounts(o *Options) *accounts {
 	a := &accounts{}
 	of := func(t thing, all int64) {
-		if a[t].All = all; all > leastEach {
-			a[t].Each = max(leastEach, all/2)
-		}
+		a[t].All, a[t].Each = all, max(1, min(all-1, max(leastEach, all/2)))
 	}
 	of(sessions, int64(o.Sessions))
 	of(calls, 20_000)
