@@ -62,9 +62,18 @@ func (s *session) succeeded(m *rpc.Message, result json.RawMessage) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.subscribed = slices.DeleteFunc(s.subscribed, func(one subscription) bool { return one.uri == uri })
-		if m.Method == "resources/subscribe" && len(s.subscribed) < maxSubscribed {
-			s.subscribed = append(s.subscribed, subscription{uri, m})
+		if m.Method != "resources/subscribe" {
+			return
 		}
+		size := len(m.Line)
+		for _, one := range s.subscribed {
+			size += len(one.m.Line)
+		}
+		if len(s.subscribed) >= maxSubscribed || size > maxSubscribedBytes {
+			s.proxy.Logger.Warn("a subscription will be lost if the server is started again: the client has too many")
+			return
+		}
+		s.subscribed = append(s.subscribed, subscription{uri, m})
 	}
 }
 
@@ -83,8 +92,11 @@ func by(authorization string, m *rpc.Message) *rpc.Message {
 	return &cp
 }
 
-// maxSubscribed bounds what is kept of a client that never unsubscribes.
-const maxSubscribed = 10_000
+// The bounds of what is kept of a client that never unsubscribes.
+const (
+	maxSubscribed      = 10_000
+	maxSubscribedBytes = 2 << 20
+)
 
 // begin begins the session that was negotiated.
 func (s *session) begin(m *rpc.Message, result json.RawMessage) {

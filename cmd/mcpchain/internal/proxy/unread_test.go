@@ -5,6 +5,7 @@ package proxy
 import (
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -166,4 +167,29 @@ func TestBusy(t *testing.T) {
 	require.Never(t, func() bool { return !p.Busy() }, 300*time.Millisecond, time.Millisecond)
 	close(goOn)
 	busy(false)
+}
+
+// A client that subscribes and never unsubscribes makes the program keep no more than a bound.
+func TestSubscriptionsThatAreKeptAreBounded(t *testing.T) {
+	s := &session{proxy: &Proxy{Options: Options{Logger: slog.New(slog.DiscardHandler)}}}
+	subscribe := func(method, uri string) {
+		m, refused := rpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"uri":"` + uri + `"}}`))
+		require.Nil(t, refused)
+		s.succeeded(m, nil)
+	}
+	size := func() (n int) {
+		for _, one := range s.subscribed {
+			n += len(one.m.Line)
+		}
+		return n
+	}
+	for i := range 100 {
+		subscribe("resources/subscribe", strings.Repeat("x", 60_000)+strconv.Itoa(i))
+	}
+	require.LessOrEqual(t, size(), maxSubscribedBytes)
+	before := len(s.subscribed)
+	require.Greater(t, before, 30)
+	subscribe("resources/unsubscribe", s.subscribed[0].uri)
+	subscribe("resources/subscribe", "a")
+	require.Len(t, s.subscribed, before)
 }

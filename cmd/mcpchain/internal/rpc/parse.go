@@ -74,6 +74,9 @@ func Parse(line []byte) (m *Message, refused *Refused) {
 	if m.Method == "" {
 		return m, nil
 	}
+	if kept[m.Method] && len(m.Line) > maxKept {
+		return m, m.refused(jsonrpc.CodeInvalidRequest, "it is longer than "+strconv.Itoa(maxKept)+" bytes, which is the most for "+m.Method)
+	}
 	if string(m.Params) == "null" {
 		m = m.With([]byte(`{}`), "params")
 	}
@@ -85,6 +88,12 @@ func Parse(line []byte) (m *Message, refused *Refused) {
 
 // maxDecoded bounds the values of a message that are decoded for the guards: each takes many times its bytes.
 const maxDecoded = 10_000
+
+// kept are the methods whose messages are kept as long as their session, for a server that is started again.
+var kept = map[string]bool{"initialize": true, "notifications/initialized": true, "logging/setLevel": true, "resources/subscribe": true}
+
+// maxKept bounds such a message.
+const maxKept = 64 << 10
 
 // decoded returns how many values of a message are decoded. The arguments of a tool are kept as bytes.
 func (m *Message) decoded() int {

@@ -159,6 +159,22 @@ func TestValuesThatAreDecodedAreBounded(t *testing.T) {
 	}
 }
 
+// What is kept as long as a session lasts is short.
+func TestMessagesThatAreKeptAreBounded(t *testing.T) {
+	long := strings.Repeat("x", maxKept)
+	for line, refuses := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"%s"}}`:        true,
+		`{"jsonrpc":"2.0","method":"notifications/initialized","params":{"a":"%s"}}`:              true,
+		`{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"info","a":"%s"}}`: true,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/subscribe","params":{"uri":"%s"}}`:           true,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"%s"}}`:                false,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/subscribe","params":{"uri":"a"}}`:            false,
+	} {
+		_, refused := Parse([]byte(strings.Replace(line, "%s", long, 1)))
+		require.Equal(t, refuses, refused != nil && strings.Contains(refused.Reason, "it is longer than 65536 bytes"), line)
+	}
+}
+
 func TestServersAreReadTolerantly(t *testing.T) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[],"content":[{"a":1e400}],"Content":"\ud800"}}`,
