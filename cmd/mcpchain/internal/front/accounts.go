@@ -32,6 +32,9 @@ func (t thing) String() string {
 // others: who is alone on a machine needs more than a half of little.
 const leastEach = 10
 
+// fewForAll is how much of a thing is so little that it is for one user alone.
+const fewForAll = 3
+
 // accounts are what all callers hold.
 type accounts [things]table.Quota
 
@@ -40,7 +43,9 @@ type accounts [things]table.Quota
 func newAccounts(o *Options) *accounts {
 	a := &accounts{}
 	of := func(t thing, all int64) {
-		a[t].All, a[t].Each = all, max(1, min(all-1, max(leastEach, all/2)))
+		if a[t].All = all; all > fewForAll {
+			a[t].Each = min(all-1, max(leastEach, all/2))
+		}
 	}
 	of(sessions, int64(o.Sessions))
 	of(calls, 20_000)
