@@ -93,7 +93,7 @@ const maxDecoded = 10_000
 var kept = map[string]bool{"initialize": true, "notifications/initialized": true, "logging/setLevel": true, "resources/subscribe": true}
 
 // maxKept bounds such a message.
-const maxKept = 64 << 10
+const maxKept = 256 << 10 // a client may have icons
 
 // decoded returns how many values of a message are decoded. The arguments of a tool are kept as bytes.
 func (m *Message) decoded() int {

@@ -171,7 +171,7 @@ func TestMessagesThatAreKeptAreBounded(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"method":"resources/subscribe","params":{"uri":"a"}}`:            false,
 	} {
 		_, refused := Parse([]byte(strings.Replace(line, "%s", long, 1)))
-		require.Equal(t, refuses, refused != nil && strings.Contains(refused.Reason, "it is longer than 65536 bytes"), line)
+		require.Equal(t, refuses, refused != nil && strings.Contains(refused.Reason, "it is longer than 262144 bytes"), line)
 	}
 }
 
