@@ -165,6 +165,8 @@ func (m *Message) illegal() string {
 	switch {
 	case reason != "":
 		return reason
+	case strings.Contains(m.Method, "\x00"): // where it ends for readers in C
+		return "the method has a NUL in it"
 	case m.Method != "" && (m.Result != nil || m.Error != nil):
 		return "it has a method and is an answer"
 	case m.Method != "" && m.ID == nil && !notifies: // a server may run it all the same
@@ -284,6 +286,8 @@ func (m *Message) oddParams() string {
 		name, optional := strings.CutSuffix(want.name, "?")
 		value := m.Value("params", name)
 		switch {
+		case strings.Contains(m.Text("params", name), "\x00"): // where it ends for readers in C
+			return strconv.Quote(name) + " has a NUL in it"
 		case optional && (value == nil || isNull(value)):
 		case value == nil:
 			return strconv.Quote(name) + " is required"

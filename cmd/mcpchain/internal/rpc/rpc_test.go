@@ -175,6 +175,21 @@ func TestMessagesThatAreKeptAreBounded(t *testing.T) {
 	}
 }
 
+// For readers in C a text ends at a NUL, so that it may be another method or another tool.
+func TestTextsThatEndAtANUL(t *testing.T) {
+	for line, refuses := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call\u0000","params":{"name":"a"}}`:                      true,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\u0000b"}}`:                     true,
+		`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"a\u0000"}}`:                     true,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"a\u0000"}}`:                   true,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":"\u0000"}}`:       true,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":"\u0000"}}}`: false,
+	} {
+		_, refused := Parse([]byte(line))
+		require.Equal(t, refuses, refused != nil, line)
+	}
+}
+
 func TestServersAreReadTolerantly(t *testing.T) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[],"content":[{"a":1e400}],"Content":"\ud800"}}`,
