@@ -22,6 +22,7 @@ const (
 	MaxDepth  = 512       // of values in values; servers written in Python end at about a thousand
 	MaxValues = 1_000_000 // in the whole text
 	MaxNames  = 250_000   // of members in the whole text
+	MaxRead   = 10_000    // of members in one object of the shape
 )
 
 // A Shape names the objects whose members are read: those below the members of a name, and so on. Other
@@ -32,7 +33,8 @@ type Shape map[string]Shape
 type Document struct {
 	Text []byte
 
-	root object
+	root   object
+	values int
 }
 
 type object []member
@@ -42,6 +44,7 @@ type member struct {
 	name    string
 	at, end int
 	inner   object // if the shape has it, and it is an object
+	values  int    // see Count
 }
 
 // An Error says why a text is refused.
@@ -96,7 +99,7 @@ func read(text []byte, shape Shape, strict bool) (*Document, error) {
 	if err != nil {
 		return nil, &Error{Reason: "it is not JSON", Syntax: true}
 	}
-	d := &Document{text, root}
+	d := &Document{text, root, r.values + 1}
 	if r.why != "" {
 		return d, &Error{Reason: r.why}
 	}
@@ -127,6 +130,18 @@ func (d *Document) find(path []string) *member {
 		in = in[at].inner
 	}
 	return nil
+}
+
+// Count returns how many values [Strict] has read at a path of the shape, with all that are in each other, zero if
+// there is none. No path is that of the document.
+func (d *Document) Count(path ...string) int {
+	if len(path) == 0 {
+		return d.values
+	}
+	if m := d.find(path); m != nil {
+		return m.values
+	}
+	return 0
 }
 
 // Names returns the names of the members at a path of the shape, in their order; no path is that of the document.
@@ -175,7 +190,7 @@ func (d *Document) With(value []byte, path ...string) *Document {
 	}
 	text := make([]byte, 0, len(d.Text)-(m.end-m.at)+len(value))
 	text = append(append(append(text, d.Text[:m.at]...), value...), d.Text[m.end:]...)
-	return &Document{text, d.root.moved(m.at, m.end, len(value)-(m.end-m.at))}
+	return &Document{text, d.root.moved(m.at, m.end, len(value)-(m.end-m.at)), d.values}
 }
 
 // moved returns the members when the value from at to end has become longer by so much.

@@ -2,6 +2,7 @@ package jsons_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,6 +29,24 @@ func TestMembers(t *testing.T) {
 	require.Nil(t, d.Value("params", "_meta", "t", "t"), "not in the shape")
 }
 
+func TestCount(t *testing.T) {
+	d, err := jsons.Strict([]byte(`{"a":1,"params":{"x":[1,{"y":[]}],"_meta":{"t":2}}}`), shape)
+	require.NoError(t, err)
+	for path, want := range map[string]int{"": 9, "a": 1, "params": 7, "params/x": 4, "params/_meta": 2, "params/_meta/t": 1, "none": 0, "params/x/y": 0} {
+		require.Equal(t, want, d.Count(strings.FieldsFunc(path, func(r rune) bool { return r == '/' })...), path)
+	}
+	require.Equal(t, 4, d.With([]byte(`5`), "a").Count("params", "x"))
+
+	// Two IDs are known behind as many other names as there may be.
+	wide := `{"id":1`
+	for i := range jsons.MaxRead {
+		wide += `,"n` + strconv.Itoa(i) + `":0`
+	}
+	d, err = jsons.Strict([]byte(wide+`,"id":2}`), shape)
+	require.Error(t, err)
+	require.Len(t, d.Values("id"), 2)
+}
+
 func TestWith(t *testing.T) {
 	line := `{"id" : 1, "params":{"_meta":{"t": "long text","u":2},"z":3},"last":4}`
 	d, err := jsons.Strict([]byte(line), shape)
@@ -46,6 +65,10 @@ func TestWith(t *testing.T) {
 
 func TestStrict(t *testing.T) {
 	deep := strings.Repeat("[", jsons.MaxDepth) + strings.Repeat("]", jsons.MaxDepth)
+	wide := ""
+	for i := range jsons.MaxRead {
+		wide += strconv.Quote(strconv.Itoa(i)) + ":0,"
+	}
 	for text, want := range map[string]string{
 		`{"a":1,"a":2}`:                                               `the name "a" stands twice in an object`,
 		`{"a":1,"\u0061":2}`:                                          `the name "a" stands twice in an object`,
@@ -64,19 +87,21 @@ func TestStrict(t *testing.T) {
 		`{"a":` + deep + `}`:                                          `it is deeper than 512 values in each other`,
 		`{"a":[` + strings.Repeat("1,", jsons.MaxValues) + `1]}`:      `it has more than 1000000 values`,
 		`{"a":[` + strings.Repeat(`{"b":0},`, jsons.MaxNames) + `0]}`: `it has more than 250000 names`,
-		`[]`:             `it is not an object`,
-		`null`:           `it is not an object`,
-		``:               `it is not JSON`,
-		`{`:              `it is not JSON`,
-		`{"a":1,}`:       `it is not JSON`,
-		`{"a":01}`:       `it is not JSON`,
-		`{"a":1} {}`:     `it is not JSON`,
-		`{"a":'b'}`:      `it is not JSON`,
-		`{a:1}`:          `it is not JSON`,
-		"{\"a\":\"\r\"}": `it is not JSON`,
-		`{"a":[1 2]}`:    `it is not JSON`,
-		"{\"a\":[1\r2]}": `it is not JSON`,
-		"\ufeff{}":       `it is not JSON`,
+		`{"params":{` + wide + `"z":0}}`:                              `an object has more than 10000 names`,
+		`{"x":{` + wide + `"z":0}}`:                                   ``,
+		`[]`:                                                          `it is not an object`,
+		`null`:                                                        `it is not an object`,
+		``:                                                            `it is not JSON`,
+		`{`:                                                           `it is not JSON`,
+		`{"a":1,}`:                                                    `it is not JSON`,
+		`{"a":01}`:                                                    `it is not JSON`,
+		`{"a":1} {}`:                                                  `it is not JSON`,
+		`{"a":'b'}`:                                                   `it is not JSON`,
+		`{a:1}`:                                                       `it is not JSON`,
+		"{\"a\":\"\r\"}":                                              `it is not JSON`,
+		`{"a":[1 2]}`:                                                 `it is not JSON`,
+		"{\"a\":[1\r2]}":                                              `it is not JSON`,
+		"\ufeff{}":                                                    `it is not JSON`,
 	} {
 		d, err := jsons.Strict([]byte(text), shape)
 		if want == "" {

@@ -89,7 +89,7 @@ func (r *reader) object(shape Shape, depth int) (read object, err error) {
 			}
 			continue
 		}
-		m := member{name: text(raw), at: r.begins()}
+		m, before := member{name: text(raw), at: r.begins()}, r.values
 		if below, opened := shape[m.name]; opened && r.dec.PeekKind() == '{' {
 			r.count(depth + 1)
 			m.inner, err = r.object(below, depth+1)
@@ -99,7 +99,13 @@ func (r *reader) object(shape Shape, depth int) (read object, err error) {
 		if err != nil {
 			return nil, err
 		}
-		m.end = int(r.dec.InputOffset())
+		m.end, m.values = int(r.dec.InputOffset()), r.values-before
+		if r.strict && len(read) >= MaxRead {
+			r.refuse("an object has more than " + strconv.Itoa(MaxRead) + " names")
+			if m.name != "id" { // two of which must be known
+				continue
+			}
+		}
 		read = append(read, m)
 	}
 	r.stack = r.stack[:seen.from]

@@ -30,9 +30,12 @@ func (t thing) String() string {
 	}[t]
 }
 
-// leastEach is how much of a thing that is counted by few a caller may have at least: who is alone on a machine
-// needs more than a half of little.
+// leastEach is how much of a thing that is counted by few a caller may have at least, but for one that is left to
+// others: who is alone on a machine needs more than a half of little.
 const leastEach = 10
+
+// fewForAll is how much of a thing is so little that it is for one user alone.
+const fewForAll = 3
 
 // accounts are what all callers hold.
 type accounts [things]table.Quota
@@ -42,8 +45,8 @@ type accounts [things]table.Quota
 func newAccounts(o *Options) *accounts {
 	a := &accounts{}
 	of := func(t thing, all int64) {
-		if a[t].All = all; all > leastEach {
-			a[t].Each = max(leastEach, all/2)
+		if a[t].All = all; all > fewForAll {
+			a[t].Each = min(all-1, max(leastEach, all/2))
 		}
 	}
 	of(sessions, int64(o.Sessions))

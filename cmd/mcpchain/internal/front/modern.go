@@ -267,7 +267,10 @@ func (s *session) ask(ctx context.Context, authorization, method string, params 
 	for {
 		events, last, err := st.next(ctx, st.reader, nil)
 		switch {
-		case err != nil:
+		case err != nil: // or it would run for ever
+			ended := rpc.Cancelled(id, "it took too long")
+			ended.Authorization = authorization
+			s.proxy.Receive(ended, nil)
 			return nil
 		case last && len(events) > 0:
 			return events[len(events)-1].m

@@ -70,8 +70,12 @@ const aloneName = "0"
 // idle returns for how long no call has run in the session. A client that only listens does not use it, and one that has
 // lost its connection still does.
 func (s *session) idle() time.Duration {
+	busy := s.proxy.Busy() // also with a call whose client has gone
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if busy {
+		s.used = time.Now()
+	}
 	if len(s.streams) > 0 || len(s.listeners.clients) > 0 {
 		return 0
 	}

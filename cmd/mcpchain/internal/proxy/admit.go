@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -56,7 +58,11 @@ func (p *Proxy) onlyReads(ctx context.Context, req mcp.Request) (bool, error) {
 	if c == nil {
 		return false, nil
 	}
-	tool, err := c.Server().Tool(nil)
+	look := c.Server().Tool
+	if time.Duration(now()-p.relists.Load()) <= table.Lasts { // what is remembered may be from before
+		look = c.Server().ToolNow
+	}
+	tool, err := look(nil)
 	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
 }
 

@@ -19,9 +19,6 @@ func (p *Proxy) guard(then func()) {
 
 // broken answers a call that this program could not answer.
 func (p *Proxy) broken(c *request) {
-	c.cancel(nil)
-	p.mu.Lock()
-	delete(p.calls, c.ID.Key())
-	p.mu.Unlock()
+	p.forget(c)
 	p.write(rpc.Failed(c.ID, internal()))
 }

@@ -103,6 +103,11 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		}
 		began := time.Now()
 		r, err := up.ask(ctx, c.Message, c)
+		if errors.Is(err, errLate) {
+			if r, err = up.renamed(ctx, c.Message, c); r.m != nil {
+				r.m = r.m.With(c.ID, "id")
+			}
+		}
 		if time.Since(began) > p.Restart.Steady {
 			tries = 0
 		}

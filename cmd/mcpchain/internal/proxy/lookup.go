@@ -153,6 +153,7 @@ func (p *Proxy) forgetLook(key string, l *look) {
 // listChanged forgets what the server has listed if a notification says that it lists something else now.
 func (p *Proxy) listChanged(method string) {
 	if p.lists.changed(method) {
+		p.relists.Store(now())
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		clear(p.looks)
@@ -181,7 +182,7 @@ func (p *Proxy) read(ctx context.Context, m *rpc.Message) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		r, err := up.renamed(ctx, m)
+		r, err := up.renamed(ctx, m, nil)
 		if !errors.Is(err, errEnded) && (!r.lost || lost) {
 			return r, err
 		}

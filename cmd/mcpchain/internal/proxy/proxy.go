@@ -77,6 +77,7 @@ type Proxy struct {
 	stderr  *stderr
 	serial  chan struct{}
 	asked   atomic.Int64    // when the client last sent a request
+	relists atomic.Int64    // when the server last said that it lists other tools, or was started; see now
 	life    context.Context //nolint:containedctx // that of the program, not of a call
 	finish  context.CancelFunc
 	gone    chan struct{} // closed when the client reads no more
@@ -277,6 +278,7 @@ func (p *Proxy) publish(up *upstream) {
 	if up.gone { // it did not even last until now
 		return
 	}
+	p.relists.Store(now())
 	p.up, p.why = up, nil
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -566,12 +568,15 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 // call runs a call and writes its answer.
 func (p *Proxy) call(ctx context.Context, c *request) {
 	defer p.guard(func() { p.broken(c) })
-	res, err := p.handler(ctx, c.Method, p.session.request(c.Method, c.Params, c.extra))
+	req := p.session.request(c.Message, c.extra)
+	if req == nil {
+		p.forget(c)
+		p.refuse(&rpc.Refused{Code: jsonrpc.CodeInvalidParams, Reason: `"params" are not those of ` + c.Method, ID: c.ID}, len(c.Line))
+		return
+	}
+	res, err := p.handler(ctx, c.Method, req)
 	cancelled := errors.Is(context.Cause(ctx), errCancelled)
-	c.cancel(nil)
-	p.mu.Lock()
-	delete(p.calls, c.ID.Key()) // once it has read the answer, the client may use the ID again
-	p.mu.Unlock()
+	p.forget(c)
 	if cancelled {
 		return
 	}
@@ -584,6 +589,14 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 		answer = p.hidden(answer)
 	}
 	p.write(answer)
+}
+
+// forget notes that a call has ended: once it has read the answer, the client may use the ID again.
+func (p *Proxy) forget(c *request) {
+	c.cancel(nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, c.ID.Key())
 }
 
 // internal is the error of a call that this program could not answer.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
@@ -61,9 +62,18 @@ func (s *session) succeeded(m *rpc.Message, result json.RawMessage) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.subscribed = slices.DeleteFunc(s.subscribed, func(one subscription) bool { return one.uri == uri })
-		if m.Method == "resources/subscribe" && len(s.subscribed) < maxSubscribed {
-			s.subscribed = append(s.subscribed, subscription{uri, m})
+		if m.Method != "resources/subscribe" {
+			return
 		}
+		size := len(m.Line)
+		for _, one := range s.subscribed {
+			size += len(one.m.Line)
+		}
+		if len(s.subscribed) >= maxSubscribed || size > maxSubscribedBytes {
+			s.proxy.Logger.Warn("a subscription will be lost if the server is started again: the client has too many")
+			return
+		}
+		s.subscribed = append(s.subscribed, subscription{uri, m})
 	}
 }
 
@@ -82,8 +92,11 @@ func by(authorization string, m *rpc.Message) *rpc.Message {
 	return &cp
 }
 
-// maxSubscribed bounds what is kept of a client that never unsubscribes.
-const maxSubscribed = 10_000
+// The bounds of what is kept of a client that never unsubscribes.
+const (
+	maxSubscribed      = 10_000
+	maxSubscribedBytes = 2 << 20
+)
 
 // begin begins the session that was negotiated.
 func (s *session) begin(m *rpc.Message, result json.RawMessage) {
@@ -145,20 +158,37 @@ type namedConnection struct {
 
 func (c namedConnection) SessionID() string { return c.id }
 
-// request returns a request as the SDK would have read it.
-func (s *session) request(method string, params json.RawMessage, extra *mcp.RequestExtra) mcp.Request {
+// request returns a request as the SDK would have read it. It is nil if the SDK cannot read what guards decide by: a
+// server may read it all the same. What nothing decides by is left out if the SDK cannot read it: answers of the
+// client's user, and arguments of prompts that nothing checks.
+func (s *session) request(m *rpc.Message, extra *mcp.RequestExtra) mcp.Request {
 	s.mu.Lock()
 	if s.sdk == nil {
 		s.sdk = newSession(nil, s.proxy.Session)
 	}
 	sdk := s.sdk
 	s.mu.Unlock()
-	if typed := known[method]; typed != nil {
-		if req := typed(sdk, params, extra); req != nil {
+	if typed := known[m.Method]; typed != nil {
+		if req := typed(sdk, m.Params, extra); req != nil {
 			return req
 		}
+		most := m.With([]byte(`{}`), "params", "inputResponses")
+		if m.Method == call.MethodGetPrompt && !s.proxy.Strict {
+			most = most.With([]byte(`{}`), "params", "arguments")
+		}
+		if req := typed(sdk, most.Params, extra); req != nil {
+			return req
+		}
+		if decides(m.Method) {
+			return nil
+		}
 	}
-	return read[otherParams](sdk, params, extra)
+	return read[otherParams](sdk, m.Params, extra)
+}
+
+// decides reports whether guards decide by the parameters of a method, or by what it lists.
+func decides(method string) bool {
+	return call.TargetKey(method) != "" || standIns[method] != nil && method != call.MethodComplete
 }
 
 // otherParams are those of methods that the SDK does not know, and those that are not what it takes
@@ -239,7 +269,7 @@ func (s *session) restore(up *upstream) error {
 // repeat sends a request once more, under an ID of our own. It returns what the server refuses it
 // with, and why there is no answer.
 func (s *session) repeat(ctx context.Context, up *upstream, m *rpc.Message) (refusal, err error) {
-	r, err := up.renamed(ctx, by(s.caller(), m))
+	r, err := up.renamed(ctx, by(s.caller(), m), nil)
 	switch {
 	case err != nil:
 		return nil, err

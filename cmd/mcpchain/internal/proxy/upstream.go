@@ -138,12 +138,14 @@ var (
 	errEnded = errors.New("the server has ended")
 	// errUsed says that a request was not sent, because another one has its ID.
 	errUsed = errors.New("the ID is that of a request that is not answered yet")
+	// errLate says the same of a request that the server has not answered, and that nobody waits for any more.
+	errLate = errors.New("the ID is that of a request that may still be answered")
 )
 
-// renamed sends a request under an ID that no other request has.
-func (u *upstream) renamed(ctx context.Context, m *rpc.Message) (reply, error) {
+// renamed sends a request under an ID that no other request has. of is that of [upstream.ask].
+func (u *upstream) renamed(ctx context.Context, m *rpc.Message, of *request) (reply, error) {
 	for {
-		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), nil); !errors.Is(err, errUsed) {
+		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), of); !errors.Is(err, errUsed) && !errors.Is(err, errLate) {
 			return r, err
 		}
 	}
@@ -163,6 +165,9 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 	case u.waiting[key] != nil:
 		u.mu.Unlock()
 		return reply{}, errUsed
+	case u.late[key] != nil: // the server may still answer that
+		u.mu.Unlock()
+		return reply{}, errLate
 	}
 	u.waiting[key] = &waiter{of: of, got: got}
 	u.mu.Unlock()

@@ -113,6 +113,31 @@ func (u *upstream) work() work {
 	}
 }
 
+// Busy reports whether a call of the client runs, or may run: the server was told to stop it, and has not answered it
+// since. A subscription is no such call.
+func (p *Proxy) Busy() bool {
+	p.mu.Lock()
+	up, busy := p.up, false
+	for _, c := range p.calls {
+		busy = busy || c.Method != call.MethodListen
+	}
+	p.mu.Unlock()
+	return busy || up != nil && up.mayRun()
+}
+
+// mayRun reports whether the run has not answered a call that nobody waits for any more, for as long as a server may
+// be silent that runs one call.
+func (u *upstream) mayRun() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, late := range u.late {
+		if time.Since(late.left) < cmp.Or(u.proxy.Alone, alone) {
+			return true
+		}
+	}
+	return false
+}
+
 // lasting are the methods whose calls may take long.
 var lasting = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
 

@@ -220,9 +220,14 @@ func (b *breaking) Write(p []byte) (int, error) {
 	return b.Conn.Write(p)
 }
 
-// A call is sent again with other headers only if the server has refused them as the specification says.
+// A call is sent again only if the server has refused its headers as the specification says, and only with others.
 func TestWrongHeadersAreRefusedWith400(t *testing.T) {
-	for status, times := range map[int]int64{200: 1, 404: 1, 500: 1, 400: maxTries} {
+	for _, c := range []struct {
+		status int
+		tool   string
+		times  int64
+	}{{200, "größe", 1}, {404, "größe", 1}, {500, "größe", 1}, {400, "größe", 2}, {400, "write", 1}, {400, "bound", 2}} {
+		status, times := c.status, c.times
 		var calls atomic.Int64
 		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -231,10 +236,10 @@ func TestWrongHeadersAreRefusedWith400(t *testing.T) {
 				answerJSON(w, status, `{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"header mismatch"}}`)
 				return
 			}
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":`+idOf(body)+`,"result":{"tools":[]}}`)
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":`+idOf(body)+`,"result":{"tools":[{"name":"bound","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}]}}`)
 		}))
-		s.send(callOf("1", "write", "{}"))
+		s.send(callOf("1", c.tool, `{"a":1}`))
 		require.Contains(t, s.line(), "header mismatch")
-		require.Equal(t, times, calls.Load(), status)
+		require.Equal(t, times, calls.Load(), "%d %s", status, c.tool)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,7 +30,29 @@ func (s *Session) exchange(ctx context.Context, c *call) error {
 		case c.tries == 1 && c.Method == "tools/call":
 			s.relist(ctx, c) // the client may never have listed the tools, or they have changed
 		}
+		if !s.otherwise(c) { // the same headers would be refused once more
+			c.answered = true
+			s.push(event{m: c.answer})
+			return nil
+		}
 	}
+}
+
+// otherwise reports whether a request has other headers than those that were refused, with the next try.
+func (s *Session) otherwise(c *call) bool {
+	for ; c.tries < maxTries; c.tries++ {
+		if !maps.EqualFunc(s.described(c, c.tries+1), c.described, slices.Equal) {
+			return true
+		}
+	}
+	return false
+}
+
+// described returns the headers that describe a request, with a try.
+func (s *Session) described(c *call, try int) http.Header {
+	header := http.Header{}
+	s.describe(header, c.Message, c.version, try == maxTries)
+	return header
 }
 
 // post sends a request once. It returns nil without an answer if the request should be sent again.
@@ -41,7 +65,8 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	if err != nil {
 		return brokenError(err, false)
 	}
-	s.describe(req.Header, c.Message, c.version, c.tries == maxTries)
+	c.described = s.described(c, c.tries)
+	maps.Copy(req.Header, c.described)
 	var began atomic.Bool
 	res, err := s.do(traced(req, &began), rpc.Reads(c.Method)) //nolint:bodyclose // whoever reads it closes it
 	if err != nil {

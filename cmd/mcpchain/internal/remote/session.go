@@ -61,6 +61,8 @@ type call struct {
 	answered bool
 	retry    bool // the headers did not fit, and may be tried in another form
 	tries    int
+
+	described http.Header // what described it in the last try
 }
 
 // Next returns the next message that the server has sent.

@@ -64,11 +64,17 @@ func Parse(line []byte) (m *Message, refused *Refused) {
 	if reason == "" {
 		reason = m.illegal()
 	}
+	if reason == "" && m.Method != "" && m.decoded() > maxDecoded {
+		reason = "it has more than " + strconv.Itoa(maxDecoded) + " values beside the arguments of a tool"
+	}
 	if reason != "" {
 		return m, m.refused(jsonrpc.CodeInvalidRequest, reason)
 	}
 	if m.Method == "" {
 		return m, nil
+	}
+	if kept[m.Method] && len(m.Line) > maxKept {
+		return m, m.refused(jsonrpc.CodeInvalidRequest, "it is longer than "+strconv.Itoa(maxKept)+" bytes, which is the most for "+m.Method)
 	}
 	if string(m.Params) == "null" {
 		m = m.With([]byte(`{}`), "params")
@@ -77,6 +83,24 @@ func Parse(line []byte) (m *Message, refused *Refused) {
 		return m, m.refused(jsonrpc.CodeInvalidParams, reason)
 	}
 	return m, nil
+}
+
+// maxDecoded bounds the values of a message that are decoded for the guards: each takes many times its bytes.
+const maxDecoded = 10_000
+
+// kept are the methods whose messages are kept as long as their session, for a server that is started again.
+var kept = map[string]bool{"initialize": true, "notifications/initialized": true, "logging/setLevel": true, "resources/subscribe": true}
+
+// maxKept bounds such a message.
+const maxKept = 256 << 10 // a client may have icons
+
+// decoded returns how many values of a message are decoded. The arguments of a tool are kept as bytes.
+func (m *Message) decoded() int {
+	n := m.doc.Count()
+	if m.Method == "tools/call" {
+		n -= m.doc.Count("params", "arguments")
+	}
+	return n
 }
 
 // ParseServer reads a line of a server, which is passed on whatever stands in it, if it is a message. What this
@@ -140,6 +164,8 @@ func (m *Message) illegal() string {
 	switch {
 	case reason != "":
 		return reason
+	case strings.Contains(m.Method, "\x00"): // where it ends for readers in C
+		return "the method has a NUL in it"
 	case m.Method != "" && (m.Result != nil || m.Error != nil):
 		return "it has a method and is an answer"
 	case m.Method != "" && m.ID == nil && !notifies: // a server may run it all the same
@@ -159,7 +185,7 @@ func (m *Message) illegal() string {
 // refused returns why the message is refused, with its ID if that cannot be taken for another one.
 func (m *Message) refused(code int64, reason string) *Refused {
 	r := &Refused{Code: code, Reason: reason, Method: m.doc.Value("method") != nil}
-	if m.ID.Key() != "" && !slices.ContainsFunc(m.doc.Names(), func(name string) bool { return name != "id" && strings.EqualFold(name, "id") }) {
+	if m.ID.Key() != "" && !slices.ContainsFunc(m.doc.Names(), func(name string) bool { return name != "id" && mayBe(name, "id") }) {
 		r.ID = m.ID
 		for _, other := range m.doc.Values("id") {
 			if ID(other).Key() != m.ID.Key() {
@@ -174,18 +200,22 @@ func (m *Message) refused(code int64, reason string) *Refused {
 // names are the members of the protocol that this program decides by, in the parameters of all methods and in
 // those of one. Servers that do not mind the case of names would read what is spelled otherwise.
 var names = map[string][]string{
-	"":                        {"_meta"},
-	"initialize":              {"protocolVersion", "capabilities", "clientInfo"},
-	"tools/call":              {"name", "arguments"},
-	"prompts/get":             {"name", "arguments"},
-	"resources/read":          {"uri"},
-	"resources/subscribe":     {"uri"},
-	"resources/unsubscribe":   {"uri"},
-	"logging/setLevel":        {"level"},
-	"completion/complete":     {"ref", "argument"},
-	"subscriptions/listen":    {"notifications"},
-	"notifications/cancelled": {"requestId"},
-	"notifications/progress":  {"progressToken"},
+	"":                         {"_meta"},
+	"initialize":               {"protocolVersion", "capabilities", "clientInfo"},
+	"tools/call":               {"name", "arguments"},
+	"prompts/get":              {"name", "arguments"},
+	"resources/read":           {"uri"},
+	"resources/subscribe":      {"uri"},
+	"resources/unsubscribe":    {"uri"},
+	"tools/list":               {"cursor"},
+	"prompts/list":             {"cursor"},
+	"resources/list":           {"cursor"},
+	"resources/templates/list": {"cursor"},
+	"logging/setLevel":         {"level"},
+	"completion/complete":      {"ref", "argument"},
+	"subscriptions/listen":     {"notifications"},
+	"notifications/cancelled":  {"requestId"},
+	"notifications/progress":   {"progressToken"},
 }
 
 var (
@@ -196,7 +226,14 @@ var (
 	}, wire.KeyKeys...)
 )
 
-// misspelt says which name is one of the protocol but for its case, "" if none is.
+// mayBe reports whether some reader takes a name for another one: one that does not mind its case, or one in C, for
+// which it ends at a NUL.
+func mayBe(name, other string) bool {
+	read, _, _ := strings.Cut(name, "\x00")
+	return strings.EqualFold(read, other)
+}
+
+// misspelt says which name may be one of the protocol, "" if none may.
 func misspelt(doc *jsons.Document) string {
 	method, _ := jsons.Text(doc.Value("method"))
 	for _, one := range []struct {
@@ -205,7 +242,7 @@ func misspelt(doc *jsons.Document) string {
 	}{{nil, ofMessage}, {[]string{"params"}, names[""]}, {[]string{"params"}, names[method]}, {[]string{"params", "_meta"}, ofMeta}} {
 		for _, name := range doc.Names(one.in...) {
 			for _, want := range one.want {
-				if name != want && strings.EqualFold(name, want) {
+				if name != want && mayBe(name, want) {
 					return "the name " + strconv.QuoteToASCII(name) + " has to be spelled " + strconv.Quote(want)
 				}
 			}
@@ -248,6 +285,8 @@ func (m *Message) oddParams() string {
 		name, optional := strings.CutSuffix(want.name, "?")
 		value := m.Value("params", name)
 		switch {
+		case strings.Contains(m.Text("params", name), "\x00"): // where it ends for readers in C
+			return strconv.Quote(name) + " has a NUL in it"
 		case optional && (value == nil || isNull(value)):
 		case value == nil:
 			return strconv.Quote(name) + " is required"

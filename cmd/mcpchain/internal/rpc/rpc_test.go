@@ -106,6 +106,9 @@ func TestOneReading(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}`:                        {Reason: `a request has an ID, and the method of a notification begins with "notifications/"`, Silent: true},
 		`{"jsonrpc":"2.0","id":7,"method":"notifications/cancelled","params":{"requestId":1}}`: {Reason: `a notification has no ID`, ID: ID("7")},
 		`{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}`:                 {Reason: `it has a result and an error`, ID: ID("7"), Silent: true},
+		call + `{"name\u0000":"danger","name":"look"}}`:                                        {Reason: `the name "name\x00" has to be spelled "name"`, ID: ID("7")},
+		call + `{"name":"a"},"Id\u0000x":8}`:                                                   {Reason: `the name "Id\x00x" has to be spelled "id"`},
+		`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"Cursor":"2"}}`:               {Reason: `the name "Cursor" has to be spelled "cursor"`, ID: ID("7")},
 		`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":1,"a":2}}`:                  {Reason: `the name "a" stands twice in an object`, Silent: true},
 	} {
 		_, refused := Parse([]byte(line))
@@ -134,6 +137,59 @@ func TestOneReading(t *testing.T) {
 }
 
 // What a server writes passes as it is, but for what this program decides by.
+// What guards decode is bounded: values take many times their bytes. The arguments of a tool are not decoded.
+func TestValuesThatAreDecodedAreBounded(t *testing.T) {
+	many := `[` + strings.Repeat("[],", maxDecoded) + `1]`
+	for line, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":%s}}}`:                          "",
+		`{"jsonrpc":"2.0","id":7,"result":{"content":%s}}`:                                                                   "",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{},"_meta":{"x":%s}}}`:               "beside the arguments of a tool",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","inputResponses":{"x":%s}}}`:                     "beside the arguments of a tool",
+		`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"a","arguments":{"x":%s}}}`:                         "beside the arguments of a tool",
+		`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"a","capabilities":{"experimental":%s}}}`: "beside the arguments of a tool",
+		`{"jsonrpc":"2.0","method":"notifications/x","params":{"x":%s}}`:                                                     "beside the arguments of a tool",
+	} {
+		_, refused := Parse([]byte(strings.Replace(line, "%s", many, 1)))
+		if want == "" {
+			require.Nil(t, refused, line)
+			continue
+		}
+		require.NotNil(t, refused, line)
+		require.Contains(t, refused.Reason, want)
+	}
+}
+
+// What is kept as long as a session lasts is short.
+func TestMessagesThatAreKeptAreBounded(t *testing.T) {
+	long := strings.Repeat("x", maxKept)
+	for line, refuses := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"%s"}}`:        true,
+		`{"jsonrpc":"2.0","method":"notifications/initialized","params":{"a":"%s"}}`:              true,
+		`{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"info","a":"%s"}}`: true,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/subscribe","params":{"uri":"%s"}}`:           true,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"%s"}}`:                false,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/subscribe","params":{"uri":"a"}}`:            false,
+	} {
+		_, refused := Parse([]byte(strings.Replace(line, "%s", long, 1)))
+		require.Equal(t, refuses, refused != nil && strings.Contains(refused.Reason, "it is longer than 262144 bytes"), line)
+	}
+}
+
+// For readers in C a text ends at a NUL, so that it may be another method or another tool.
+func TestTextsThatEndAtANUL(t *testing.T) {
+	for line, refuses := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call\u0000","params":{"name":"a"}}`:                      true,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\u0000b"}}`:                     true,
+		`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"a\u0000"}}`:                     true,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"a\u0000"}}`:                   true,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":"\u0000"}}`:       true,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":"\u0000"}}}`: false,
+	} {
+		_, refused := Parse([]byte(line))
+		require.Equal(t, refuses, refused != nil, line)
+	}
+}
+
 func TestServersAreReadTolerantly(t *testing.T) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[],"content":[{"a":1e400}],"Content":"\ud800"}}`,
