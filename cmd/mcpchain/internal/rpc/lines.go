@@ -32,6 +32,7 @@ type TooLongError struct {
 	Bytes  int  // of the line
 	ID     ID   // of the message, nil if it does not have one that could be read
 	Method bool // the message has a method: it is a request or a notification
+	Named  bool // it has something that may be an ID
 }
 
 func (e *TooLongError) Error() string { return "rpc: the line is too long" }
@@ -40,7 +41,7 @@ func (e *TooLongError) Error() string { return "rpc: the line is too long" }
 func (e *TooLongError) Refused(most int) *Refused {
 	return &Refused{
 		Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(most) + " bytes", ID: e.ID, Method: e.Method,
-		Silent: e.Method != (e.ID != nil),
+		Silent: e.Method != e.Named,
 	}
 }
 
@@ -76,7 +77,7 @@ func (r *Reader) next() (line []byte, err error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case long != nil:
-			return nil, &TooLongError{Bytes: size, ID: long.id(), Method: long.method}
+			return nil, &TooLongError{Bytes: size, ID: long.id(), Method: long.method, Named: long.ids > 0}
 		case err != nil && len(bytes.TrimSpace(line)) > 0:
 			return line, nil // the error comes again
 		default:

@@ -29,20 +29,20 @@ func TestLines(t *testing.T) {
 func TestLinesThatAreTooLong(t *testing.T) {
 	filler := strings.Repeat("x", 200<<10)
 	for line, want := range map[string]TooLongError{
-		`{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"x":"` + filler + `"}}`:              {ID: ID("7"), Method: true},
-		`{"result":{"id":"no","text":"\"id\":3,` + filler + `\\"},"jsonrpc":"2.0", "id" : "a\"b" }`: {ID: ID(`"a\"b"`)},
+		`{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"x":"` + filler + `"}}`:              {ID: ID("7"), Method: true, Named: true},
+		`{"result":{"id":"no","text":"\"id\":3,` + filler + `\\"},"jsonrpc":"2.0", "id" : "a\"b" }`: {ID: ID(`"a\"b"`), Named: true},
 		`{"method":"m","params":["` + filler + `",{"method":1}]}`:                                   {Method: true},
 		`{"x":{"id":1},"y":"` + filler + `"}`:                                                       {},
-		`{"id":{"id":1},"y":"` + filler + `"}`:                                                      {},
+		`{"id":{"id":1},"y":"` + filler + `"}`:                                                      {Named: true},
 		`[{"id":1,"method":"m","params":"` + filler + `"}]`:                                         {},
 		filler:                    {},
 		`"` + filler:              {},
-		`{"id":` + filler:         {},
-		`{"id":"` + filler + `"}`: {},
-		`{"` + filler + `":1,"id":null,"method":"` + filler + `"}`: {Method: true},
-		`{"id":1,"id":2,"x":"` + filler + `"}`:                     {}, // whose it is cannot be told
-		`{"id":1,"\u0069d":2,"x":"` + filler + `"}`:                {},
-		`{"id":1,"ID":2,"x":"` + filler + `"}`:                     {},
+		`{"id":` + filler:         {Named: true},
+		`{"id":"` + filler + `"}`: {Named: true},
+		`{"` + filler + `":1,"id":null,"method":"` + filler + `"}`: {Method: true, Named: true},
+		`{"id":1,"id":2,"method":"x","x":"` + filler + `"}`:        {Method: true, Named: true}, // whose it is cannot be told
+		`{"id":1,"\u0069d":2,"x":"` + filler + `"}`:                {Named: true},
+		`{"id":1,"ID":2,"x":"` + filler + `"}`:                     {Named: true},
 	} {
 		r := NewReader(strings.NewReader(line+"\nnext\n"), 100<<10)
 		_, err := r.Next()
@@ -50,6 +50,9 @@ func TestLinesThatAreTooLong(t *testing.T) {
 		require.ErrorAs(t, err, &long, "%.60s", line)
 		require.Equal(t, string(want.ID), string(long.ID), "%.60s", line)
 		require.Equal(t, want.Method, long.Method, "%.60s", line)
+		require.Equal(t, want.Named, long.Named, "%.60s", line)
+		// A request is answered, also if its ID cannot be read: a client that waits must not wait for ever.
+		require.Equal(t, want.Method != want.Named, long.Refused(1).Silent, "%.60s", line)
 		require.Equal(t, len(line)+1, long.Bytes)
 		next, err := r.Next()
 		require.NoError(t, err)
