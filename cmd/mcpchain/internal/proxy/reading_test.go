@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -209,4 +210,17 @@ func TestAnOwnIDIsChosenAnew(t *testing.T) {
 	u := &upstream{proxy: New(Options{Chain: func(next mcp.MethodHandler) mcp.MethodHandler { return next }, Out: rpc.NewWriter(io.Discard)}), waiting: map[string]*waiter{"n5": {}}}
 	_, err := u.ask(t.Context(), rpc.Request(rpc.NumberID(5), "ping", nil), nil)
 	require.ErrorIs(t, err, errUsed)
+}
+
+// A server that asks illegally and does not read what it is told leaves no more than so many refusals behind.
+func TestRefusalsThatNobodyReads(t *testing.T) {
+	run := newRun(func(*rpc.Message) (string, error) { return "", nil })
+	u := &upstream{proxy: New(Options{Chain: func(next mcp.MethodHandler) mcp.MethodHandler { return next }, Out: rpc.NewWriter(io.Discard)}),
+		process: run, queue: make(chan outgoing), refusals: make(chan struct{}, maxRefusals)}
+	for range 10 * maxRefusals {
+		u.refuse(rpc.Failed(rpc.NumberID(1), internal()))
+	}
+	require.Len(t, u.refusals, maxRefusals)
+	run.Kill()
+	require.Eventually(t, func() bool { return len(u.refusals) == 0 }, time.Minute, time.Millisecond)
 }

@@ -24,6 +24,8 @@ type upstream struct {
 	queue   chan outgoing // for the server
 	ended   chan struct{} // closed when it has ended and all requests were answered
 
+	refusals chan struct{} // one for each that waits
+
 	heard   atomic.Bool  // it has sent a message: a line that is none says nothing
 	wrote   atomic.Int64 // when it last wrote a line, see now; zero if it never did
 	overdue atomic.Int64 // when a call ran into its time limit last; zero if none did
@@ -72,7 +74,7 @@ func (p *Proxy) start() (*upstream, error) {
 	}
 	u := &upstream{
 		proxy: p, process: process, queue: make(chan outgoing, 64),
-		ended: make(chan struct{}), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
+		ended: make(chan struct{}), refusals: make(chan struct{}, maxRefusals), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
 	}
 	go u.write()
 	go u.read()
@@ -281,7 +283,22 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 	log.Warn("a line of the server is no message, and was dropped", slog.Int("bytes", len(line.Line)), slog.String("reason", line.Reason))
 	log.Debug("the dropped line", slog.String("line", u.proxy.clip(line.Line)))
 	if line.Method && line.ID != nil {
-		go u.send(by(u.proxy.session.caller(), line.Answer())) // it may read only after what it writes was read
+		u.refuse(line.Answer())
+	}
+}
+
+// maxRefusals bounds the refusals that wait for a server that does not read.
+const maxRefusals = 64
+
+// refuse answers a request of the server, which may read only after what it writes was read.
+func (u *upstream) refuse(answer *rpc.Message) {
+	select {
+	case u.refusals <- struct{}{}:
+		go func() {
+			defer func() { <-u.refusals }()
+			u.send(by(u.proxy.session.caller(), answer))
+		}()
+	default:
 	}
 }
 
@@ -346,7 +363,7 @@ func (u *upstream) tooLong(long *rpc.TooLongError) {
 	switch {
 	case long.ID == nil:
 	case long.Method:
-		go u.send(by(u.proxy.session.caller(), rpc.Failed(long.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "The message is too long."})))
+		u.refuse(rpc.Failed(long.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "The message is too long."}))
 	default:
 		u.deliver(long.ID, reply{err: tooLargeError(u.proxy.MaxAnswer)})
 	}
