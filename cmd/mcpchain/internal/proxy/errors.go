@@ -41,7 +41,7 @@ func neverSpokeError(how, said string) error {
 		text += ", and wrote: " + words.Quote(said, 2*maxClip)
 	}
 	return fault.New(fault.KindServiceUnavailable, text).WithParty(fault.PartyServer).
-		Never("Its command, its environment or its configuration has to be corrected")
+		Never("Its command, its environment or its configuration may have to be corrected")
 }
 
 // A silentError ends a run that was silent for too long.

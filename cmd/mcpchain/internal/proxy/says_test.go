@@ -113,7 +113,7 @@ func TestAServerThatPrintsItsUsage(t *testing.T) {
 				line := c.answer("1")
 				require.Contains(t, line, "before it answered anything, and wrote: ")
 				require.Contains(t, line, "Usage: server")
-				require.Contains(t, line, "Retry: no. Its command, its environment or its configuration has to be corrected.")
+				require.Contains(t, line, "Retry: no. Its command, its environment or its configuration may have to be corrected.")
 				require.NotContains(t, line, "zq-canary")
 				require.Equal(t, want, <-c.status)
 				c.status <- want
@@ -426,7 +426,7 @@ func TestEndOfTheProgram(t *testing.T) {
 	c = connect(t, func(o *Options, _ *mcpchain.Options) { o.Command = []string{"sleep", "60"} })
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	c.stop()
-	require.NotContains(t, c.answer("1"), "has to be corrected")
+	require.NotContains(t, c.answer("1"), "to be corrected")
 }
 
 // Whoever waits for an answer that does not come finds out why in the log.
