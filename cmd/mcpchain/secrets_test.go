@@ -178,8 +178,8 @@ func environments(dir string) map[string]environment {
 		},
 		"CI": {
 			variables: []string{
-				"CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + dir, "GITHUB_REPOSITORY=acme/shop", "GITHUB_REF=refs/heads/main", "GITHUB_SHA=4f2a9c1be07d4f2a9c1be07d4f2a9c1be07d4f2a", "GITHUB_RUN_ID=1234567890", "GITHUB_JOB=build", "GITHUB_ACTOR=ada", "GITHUB_EVENT_PATH=/home/runner/work/_temp/event.json",
-				"GITHUB_API_URL=https://api.github.com", "RUNNER_OS=Linux", "RUNNER_TEMP=/home/runner/work/_temp", "HOME=/home/runner", "PWD=" + dir, "JAVA_HOME=/usr/lib/jvm/java-17", "ImageOS=ubuntu24", "GITHUB_TOKEN_PERMISSIONS_METHOD=default",
+				"CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + dir, "GITHUB_REPOSITORY=acme/shop", "GITHUB_REF=refs/heads/main", "GITHUB_SHA=4f2a9c1be07d4f2a9c1be07d4f2a9c1be07d4f2a", "GITHUB_RUN_ID=1234567890", "GITHUB_JOB=build", "GITHUB_ACTOR=ada", "GITHUB_EVENT_PATH=/home/runner/_temp/event.json",
+				"GITHUB_API_URL=https://api.github.com", "RUNNER_OS=Linux", "RUNNER_TEMP=/home/runner/_temp", "HOME=/home/runner", "PWD=" + dir, "JAVA_HOME=/usr/lib/jvm/java-17", "ImageOS=ubuntu24", "GITHUB_TOKEN_PERMISSIONS_METHOD=default",
 				"GITHUB_TOKEN=ghs_zqQ8rT9zAb2Cd4Ef6Gh7IjK1lM2nO3pQ4rS", "ACTIONS_RUNTIME_TOKEN=eyJhbGciOiJSUzI1NiJ9.eyJ6cSI6ImNhbmFyeSJ9.zqQ8rT9zAb2Cd4Ef6Gh7", "CI_REGISTRY_PASSWORD=zq-registry-p4ss", "DOCKER_AUTH_CONFIG={\"auths\":{\"registry.example.com\":{\"auth\":\"YWRhOnpxLWRvY2tlci1wNHNz\"}}}",
 				"DEPLOY_KEY=" + strings.ReplaceAll(pem, "\n", `\n`), "SENTRY_AUTH_TOKEN=disabled", "CODECOV_TOKEN=none", "CYPRESS_PASSWORD=test", "SOMETHING=zq-named-by-a-flag", "NETRC_PASSWORD=admin",
 			},
