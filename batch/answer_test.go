@@ -155,11 +155,10 @@ func TestSuggestions(t *testing.T) {
 		{"limited-1 limited-333 ok", "2 rate limited: send fewer items at a time. Wait 11 s, then send retry_items again."},
 		{"limited-1" + strings.Repeat("x", 200), "Send fewer items at a time. Sending retry_items again is possible in 4 min; tell the user."},
 		{"missing limited-1 ok", "1 not found: check the name, or list what exists; 1 rate limited: send fewer items at a time. Wait 9 s, then send retry_items again."},
-		{"down down ok", "2 failed by a service: keep the arguments. Check whether check_items took effect before you send anything again."},
-		{"late ok", "1 not finished in time: send fewer items at a time. Check whether check_items took effect before you send anything again."},
+		{"down down ok", "2 failed by a service: keep the arguments. Send retry_items again."},
+		{"late ok", "1 not finished in time: send fewer items at a time."},
 		{"invalid invalid exists ok", "2 wrong input: correct it as the error says; 1 in existence already: use what exists, or choose another name."},
-		{"conflict broken broken broken broken", "4 with an internal error: tell the user; 1 in conflict with the current state: read it, then decide. " +
-			"Check whether check_items took effect before you send anything again."},
+		{"conflict broken broken broken broken", "4 with an internal error: tell the user; 1 in conflict with the current state: read it, then decide."},
 		{"missing denied invalid exists", "1 not found: check the name, or list what exists; 1 not permitted: ask the user for access, or leave it out; " +
 			"1 wrong input: correct it as the error says; 1 in existence already: use what exists, or choose another name."},
 	} {
@@ -361,7 +360,7 @@ func TestEqualFailuresAreOneLine(t *testing.T) {
 	require.Contains(t, failing("i1", "i3", "i4", "i5", "i9", "i10"), "\n- file 'i1', 'i3', 'i4', 'i5', 'i9', 'i10': "+down+"\n")
 
 	mixed := text(t, each(t, batch.RunOptions[string]{}, "late-1", "conflict-2", "late-3").ToolResult())
-	require.Contains(t, mixed, "\n- 'late-1', 'late-3': Timeout: it did not finish within 1 s.\n- 'conflict-2': Conflict: it is locked.\n")
+	require.Contains(t, mixed, "\n- 'late-1', 'late-3': Timeout: it did not finish within 1 s.\n- 'conflict-2': Conflict: it is locked.")
 	every := make([]string, 50)
 	for i := range every {
 		every[i] = fmt.Sprint([]string{"ok-", "late-"}[i%2], i)

@@ -31,6 +31,9 @@ type failer struct {
 
 	asked  sync.Once
 	safety failure.Safety
+
+	mu     sync.Mutex
+	behind map[int]*call.Step // of the items that were given up
 }
 
 func newFailer(ctx context.Context, items int) *failer {
@@ -44,11 +47,23 @@ func newFailer(ctx context.Context, items int) *failer {
 	return f
 }
 
-// context returns the context of an item below ctx. What the handler begins with it is noted for
-// the item.
-func (f *failer) context(ctx context.Context, index int) context.Context {
-	f.items[index].Context = ctx //nolint:fatcontext // one context an item, which is begun once
-	return &f.items[index]
+// begin makes the item a context below ctx. What the handler begins with it is noted for the item.
+func (f *failer) begin(ctx context.Context, index int) { f.items[index].Context = ctx }
+
+// left notes that an item still runs although it was given up, until returned is called.
+func (f *failer) left(index int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.behind == nil {
+		f.behind = map[int]*call.Step{}
+	}
+	f.behind[index] = call.Left(&f.items[index])
+}
+
+func (f *failer) returned(index int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.behind[index].Returned()
 }
 
 // failed classifies, masks and records the failure of an item. The retry member of the item's
@@ -64,11 +79,13 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
 	below.Saw(&f.items[index])
 	known := below.Failure(nil, err)
+	stuck := safe.Is(err, errStuck)
+	cut := stuck
 	if late != nil && known.View().Origin == classify.Classified {
-		err = late.Because(err)
+		err, cut = late.Because(err), true
 		known = below.Failure(nil, err)
 	}
-	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Running: safe.Is(err, errStuck)})
+	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Cut: cut, Running: stuck})
 	retry := answer.Said()
 	if answer.Retry.ShouldRetry && answer.Hint.Retry != fault.RetryYes {
 		retry = nil // one more try is only for calls that are counted
@@ -76,8 +93,6 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	if _, said := known.Fault().Retry(); retry != nil && !said && !retry.ShouldRetry && retry.Effect != fault.EffectUnknown && !retry.Partial {
 		retry = nil // that the item is not in retry_items says so already
 	}
-	refused := answer.Hint.Retry == fault.RetryNo && answer.Hint.Effect != fault.EffectUnknown
-	how.open = answer.Said() == nil && answer.Effect == fault.EffectUnknown && !refused
 	if done {
 		how.public, how.quote = published.public, published.quote
 		if retry != nil {
@@ -85,7 +100,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 		}
 		return how
 	}
-	known.Guide(failure.Guidance{Retry: retry, Step: answer.Step, Suggestion: known.Fault().Suggestion()})
+	known.Guide(failure.Guidance{Retry: retry, Suggestion: known.Fault().Suggestion()})
 	how.public, how.quote = publish(below, known, err)
 	how.worded = known.Worded()
 	return how
@@ -96,7 +111,6 @@ type failed struct {
 	public *fault.Error
 	quote  bool // the text shows the reference, because the log has more
 	worded bool // it was made for the caller to read
-	open   bool // its effect is unknown, and its error does not say so
 }
 
 // publish records the failure of an item and returns what a caller may know of it.

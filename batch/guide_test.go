@@ -29,33 +29,33 @@ func (*strange) Temporary() bool { panic("no") }
 // TestWhatMaySentAgain: by what is known of an error, an item is to be sent again, or to
 // be checked first, or neither.
 func TestWhatMayBeSentAgain(t *testing.T) {
-	const again, check, never = "again", "check", "never"
+	const again, check, neither = "again", "check", "neither" // of an error alone nothing follows
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
-		"refused":           {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, check},
-		"no such host":      {fmt.Errorf("get: %w", &net.DNSError{Err: "no such host"}), check},
-		"not dialled":       {&net.OpError{Op: "dial", Err: errors.New("no route")}, check},
-		"reset":             {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, check},
-		"cut off":           {syscall.ECONNRESET, check},
-		"late":              {context.DeadlineExceeded, check},
-		"its own context":   {context.Canceled, check},
+		"refused":           {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, neither},
+		"no such host":      {fmt.Errorf("get: %w", &net.DNSError{Err: "no such host"}), neither},
+		"not dialled":       {&net.OpError{Op: "dial", Err: errors.New("no route")}, neither},
+		"reset":             {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, neither},
+		"cut off":           {syscall.ECONNRESET, neither},
+		"late":              {context.DeadlineExceeded, neither},
+		"its own context":   {context.Canceled, neither},
 		"limited":           {fault.RateLimited("it", 0), again},
-		"down":              {fault.Unavailable("it"), check},
-		"upstream":          {fault.New(fault.KindServerError, "it failed"), check},
+		"down":              {fault.Unavailable("it"), again},
+		"upstream":          {fault.New(fault.KindServerError, "it failed"), neither},
 		"says yes":          {fault.New(fault.KindConflict, "it is locked").After(0), again},
-		"says no":           {fault.Unavailable("it").Never("it is gone"), never},
+		"says no":           {fault.Unavailable("it").Never("it is gone"), neither},
 		"says nothing done": {fault.Timeout("it", 0).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), again},
 		"says both":         {fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), check},
-		"says committed":    {fault.Timeout("it", 0).WithRetry(fault.Retry{Effect: fault.EffectCommitted}), never},
-		"status 429":        {retry.FromResponse(&http.Response{StatusCode: http.StatusTooManyRequests}), check},
-		"status 500":        {retry.FromResponse(&http.Response{StatusCode: http.StatusInternalServerError}), check},
-		"status 422":        {retry.FromResponse(&http.Response{StatusCode: http.StatusUnprocessableEntity}), never},
-		"missing":           {fault.NotFound("file", "x"), never},
-		"unknown":           {errors.New("what"), check},
-		"strange":           {strange{}, check},
-		"a nil fault":       {(*fault.Error)(nil), check},
+		"says committed":    {fault.Timeout("it", 0).WithRetry(fault.Retry{Effect: fault.EffectCommitted}), neither},
+		"status 429":        {retry.FromResponse(&http.Response{StatusCode: http.StatusTooManyRequests}), neither},
+		"status 500":        {retry.FromResponse(&http.Response{StatusCode: http.StatusInternalServerError}), neither},
+		"status 422":        {retry.FromResponse(&http.Response{StatusCode: http.StatusUnprocessableEntity}), neither},
+		"missing":           {fault.NotFound("file", "x"), neither},
+		"unknown":           {errors.New("what"), neither},
+		"strange":           {strange{}, neither},
+		"a nil fault":       {(*fault.Error)(nil), neither},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := batch.Run(t.Context(), []int{0}, func(context.Context, int) (int, error) { return 0, c.err }, nil)

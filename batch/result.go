@@ -74,7 +74,7 @@ func (i *Item[Out]) next() step {
 	switch retry, _ := i.Err.Retry(); {
 	case i.Status == NotRun, retry.ShouldRetry:
 		return sendAgain
-	case retry.Effect == fault.EffectUnknown, i.failed.open, retry.Partial:
+	case retry.Effect == fault.EffectUnknown, retry.Partial:
 		return checkFirst
 	default:
 		return nothing

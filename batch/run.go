@@ -200,6 +200,7 @@ func (b *batch[Out]) next() (i int, more bool) {
 	i = b.begun
 	b.begun++
 	b.states[i] = running
+	b.result.failer.begin(b.ctx, i)
 	return i, true
 }
 
@@ -218,7 +219,7 @@ func (b *batch[Out]) call(i int) (value Out, late *fault.Error, err error) {
 			err = fault.Panicked(p, 1)
 		}
 	}()
-	ctx, limit := b.result.failer.context(b.ctx, i), b.limit
+	ctx, limit := context.Context(&b.result.failer.items[i]), b.limit
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
@@ -242,6 +243,7 @@ func (b *batch[Out]) end(i int, value Out, late *fault.Error, err error) bool {
 	if was := b.states[i]; was != running { // left, or ended, and then something ended the goroutine
 		if was == left {
 			b.stuck--
+			b.result.failer.returned(i)
 		}
 		b.mu.Unlock()
 		return was == ended
@@ -306,6 +308,7 @@ func (b *batch[Out]) giveUp(i int, why *fault.Error) {
 			b.leave()
 		}
 	}()
+	b.result.failer.left(i)
 	b.fail(i, why.Because(errStuck), nil)
 }
 

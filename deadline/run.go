@@ -288,7 +288,7 @@ func (w *run) look() <-chan failure.Safety {
 	looked := make(chan failure.Safety, 1)
 	go func() {
 		defer func() { <-w.looking }()
-		safety := failure.Unsaid
+		safety := failure.Writes
 		safe.Call(func() { safety = w.c.Safety(w.next) }, nil) // the list passes the user's middlewares
 		looked <- safety
 	}()
@@ -298,7 +298,7 @@ func (w *run) look() <-chan failure.Safety {
 // safety returns what is known of the call without the server's list.
 func (w *run) safety() failure.Safety {
 	if w.c.Method() == call.MethodCallTool {
-		return failure.Unsaid
+		return failure.Writes
 	}
 	return w.c.Safety(nil)
 }

@@ -384,7 +384,8 @@ func TestEffectOfAChange(t *testing.T) {
 		"plain":   {errSecret, fault.EffectUnknown},
 		"invalid": {fault.Invalid("a", 1, "two"), fault.EffectNone},
 		"said":    {fault.Unavailable("it").WithRetry(fault.Retry{Effect: fault.EffectNone, ShouldRetry: true}), fault.EffectNone},
-		"again":   {fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true}), fault.EffectUnknown},
+		"again":   {fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true}), fault.EffectNone},
+		"unsure":  {fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), fault.EffectUnknown},
 		"limited": {fault.RateLimited("it", time.Second), fault.EffectNone},
 		"dial":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fault.EffectUnknown}, // what was done before it, nobody knows
 	} {
@@ -397,7 +398,7 @@ func TestEffectOfAChange(t *testing.T) {
 			require.False(t, status.Warnings[0].Retry.ShouldRetry)
 		} else {
 			require.NotContains(t, status.Text(), unsure, name)
-			require.Equal(t, name == "said" || name == "limited", status.Warnings[0].Retry.ShouldRetry, name)
+			require.Equal(t, name == "said" || name == "again" || name == "limited", status.Warnings[0].Retry.ShouldRetry, name)
 		}
 
 		// A part that is read fails the whole: of the change the same is said.

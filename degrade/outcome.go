@@ -112,9 +112,9 @@ func (r *run) report(o *outcome) {
 		f := o.below.Failure(nil, o.err)
 		o.below.Log(nil, f, o.took)
 		o.public, o.shown = o.below.Public(f)
-		if retry, _ := o.public.Retry(); o.effect != "" && (retry.Effect == "" || seen != "") {
+		if retry, _ := o.public.Retry(); o.effect != "" {
+			retry.Partial = seen == fault.EffectCommitted || retry.Partial && retry.Effect == o.effect
 			retry.Effect, retry.ShouldRetry = o.effect, retry.ShouldRetry && o.effect == fault.EffectNone
-			retry.Partial = seen == fault.EffectCommitted
 			o.public = o.public.WithRetry(retry)
 		}
 	}
@@ -154,13 +154,20 @@ func (r *run) fetch(below *call.Call, p *plan, i int) (found, error) {
 		ctx, cancel = context.WithTimeout(below, limit)
 	}
 	defer cancel()
+	returned := make(chan struct{})
 	got, err := apart.Run(nil, 0, ctx.Done(), func() (found, error) { return p.sources[i].fetch(ctx) }, func(err error) {
+		close(returned)
 		if _, panicked := safe.As[*fault.PanicError](err); panicked {
 			below.Log(nil, below.Failure(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, err)), 0)
 		}
 	})
 	switch {
 	case err == apart.ErrLeft: //nolint:errorlint // not what the part returned
+		step := call.Left(r.c) // of the whole call: what the part itself noted is known
+		go func() {
+			<-returned
+			step.Returned()
+		}()
 		return found{}, late(below, p, limit, errLeft)
 	case err == apart.ErrGoexit: //nolint:errorlint // as above
 		return found{}, errGoexit

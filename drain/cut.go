@@ -31,7 +31,7 @@ func cut(c *call.Call, next mcp.MethodHandler, res mcp.Result, err error) (mcp.R
 	}
 	if f.View().Says.By == classify.Cut && f.Fault().Kind() == fault.KindServiceUnavailable && !f.Guided() {
 		answer := f.Again(failure.Situation{Safety: func() failure.Safety { return c.Safety(next) }})
-		f.Guide(failure.Guidance{Retry: answer.Said(), Step: answer.Step})
+		f.Guide(failure.Guidance{Retry: answer.Said()})
 	}
 	return res, err
 }

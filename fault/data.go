@@ -82,10 +82,12 @@ func (p Party) known() Party {
 	return ""
 }
 
-// Retry says whether, when and how often a failed call may be repeated.
+// Retry says whether, when and how often a failed call may be repeated. A Retry with
+// RetryAfterSeconds alone says only that a service asked to wait so long; then JSON has no
+// should_retry.
 type Retry struct {
 	ShouldRetry       bool    `json:"should_retry"`
-	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"` // zero: not said
+	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"` // zero: not said; alone: see below
 	NextAttempt       int     `json:"next_attempt,omitempty"`        // the number of the next attempt, from 2
 	MaxAttempts       int     `json:"max_attempts,omitempty"`        // the first one included
 	Reason            string  `json:"reason,omitempty"`
@@ -93,8 +95,46 @@ type Retry struct {
 	Partial           bool    `json:"partial,omitempty"` // with EffectCommitted: a part of the change was made; the rest is unknown
 }
 
+// asked reports whether r says only how long a service asked to wait.
+func (r Retry) asked() bool {
+	return r.RetryAfterSeconds > 0 && r == Retry{RetryAfterSeconds: r.RetryAfterSeconds}
+}
+
+// MarshalJSON writes the members that are said.
+func (r Retry) MarshalJSON() ([]byte, error) {
+	type plain Retry // without this method
+	if r.asked() {
+		return json.Marshal(map[string]float64{"retry_after_seconds": r.RetryAfterSeconds})
+	}
+	return json.Marshal(plain(r))
+}
+
+// UnmarshalJSON reads the members. A "no" has no wait: with one it would be the wait alone.
+func (r *Retry) UnmarshalJSON(raw []byte) error {
+	type plain Retry // without this method
+	read := struct {
+		*plain
+
+		Said *bool `json:"should_retry"`
+	}{plain: &plain{}}
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return err
+	}
+	switch *r = Retry(*read.plain); {
+	case read.Said == nil:
+	case *read.Said:
+		r.ShouldRetry = true
+	default:
+		r.RetryAfterSeconds = 0
+	}
+	return nil
+}
+
 // attr returns the members that are not empty, by their names on the wire, for the log.
 func (r Retry) attr() slog.Attr {
+	if r.asked() {
+		return slog.GroupAttrs("retry", slog.Float64("retry_after_seconds", r.RetryAfterSeconds))
+	}
 	return slog.GroupAttrs("retry", append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, saying(
 		slog.Float64("retry_after_seconds", r.RetryAfterSeconds), slog.Int("next_attempt", r.NextAttempt),
 		slog.Int("max_attempts", r.MaxAttempts), slog.String("reason", r.Reason), slog.String("effect", string(r.Effect)),

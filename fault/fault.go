@@ -33,6 +33,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
 // An Error is a failure that may be shown to a caller. It is immutable. Make one
@@ -44,6 +46,7 @@ type Error struct {
 	data    Data
 	cause   error
 	general bool // the suggestion is the general one of the kind
+	mixed   bool // other faults were joined to it, and not all of them say that nothing was done
 
 	withheld *correction // instead of CorrectedArguments, if a value in it must not be shown
 }
@@ -298,6 +301,9 @@ func (e *Error) specific() {
 		e.data.Suggestion, e.general = "", false
 	}
 }
+
+// refuses reports whether a handler that returns e says by its kind that it has done nothing.
+func (e *Error) refuses() bool { return e != nil && !e.mixed && kinds.Of(string(e.data.Type)).Refuses }
 
 // change returns a copy of e to which f was applied. f must not write to what the copy shares with
 // e. change is small enough to be inlined, like its callers, which keeps intermediate copies off

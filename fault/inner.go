@@ -12,6 +12,9 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 	inner.StepsText = func(steps any) string {
 		return listed(steps.([]Step)) //nolint:forcetypeassert // of internal/faults
 	}
+	inner.Refuses = func(e error) bool {
+		return e.(*Error).refuses() //nolint:forcetypeassert // of internal/faults
+	}
 	inner.Besides = func(e error) string {
 		f := e.(*Error) //nolint:forcetypeassert // of internal/faults
 		return f.public().besides(f.tries())

@@ -30,6 +30,7 @@ func Join(faults ...*Error) *Error {
 	if !slices.ContainsFunc(faults, func(e *Error) bool { return !e.Is(first) }) {
 		joined.data.Code = first.data.Code
 	}
+	joined.mixed = slices.ContainsFunc(faults, func(e *Error) bool { return !e.refuses() })
 	// The contents of the given faults are never written to, so they may be shared.
 	d := &joined.data
 	seen := make(map[string]bool)

@@ -124,6 +124,10 @@ func (r *Retry) text(b *words.Builder, kind Kind) {
 	if r == nil {
 		return
 	}
+	if r.asked() {
+		b.WriteString("\nThe service asks to wait " + words.Seconds(r.RetryAfterSeconds) + ".")
+		return
+	}
 	b.WriteString("\nRetry: ")
 	reason := words.Clip(words.Line(r.Reason), maxItem)
 	unsure := r.Effect == EffectUnknown && !r.ShouldRetry

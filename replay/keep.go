@@ -14,7 +14,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
-	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/store"
@@ -38,17 +37,13 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		}
 		return final
 	}
-	// What the error of a step means is not the effect of the call: the handler may have changed
-	// something before.
 	known, seen := f.Again(failure.Situation{}), f.Seen()
 	effect := known.Effect
 	if f.Panic() != nil && seen == "" {
 		effect = fault.EffectUnknown
 	}
-	refused := kinds.Of(string(f.Fault().Kind())).Effect == string(fault.EffectNone) // not so what was not found
 	switch {
-	case effect == fault.EffectNone && (refused || known.Retry.Effect == effect || seen == effect),
-		a.rerunnable(): // a second run does no harm
+	case effect == fault.EffectNone, a.rerunnable(): // a second run does no harm
 		return forgotten
 	case effect == fault.EffectCommitted:
 		return final

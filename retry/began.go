@@ -22,12 +22,13 @@ var ErrUnchanged = errors.New("retry: nothing was changed")
 //	_, err := db.ExecContext(ctx, "INSERT INTO orders ...")
 //	done(err)
 //
-// Nil says that it took effect. [ErrUnchanged], or an error that proves that the step that failed
-// with it changed nothing ([Hint].Effect is [fault.EffectNone]), says that it did not. After any
-// other error, and until done is called, the effect is unknown. The last call of done counts.
+// Nil says that it took effect. [ErrUnchanged], or an error that states [fault.EffectNone] itself,
+// says that it did not. After any other error, and until done is called, the effect is unknown: an
+// error proves what it is, never what became of the step. The last call of done counts.
 //
 // Call Began for each thing that can take effect by itself. In a transaction that is the Commit:
-// nothing has changed before it, and a rollback needs no Began.
+// nothing has changed before it, and a rollback needs no Began. If a database answers one single
+// statement with an error, that statement has changed nothing; say so with ErrUnchanged.
 //
 //	done := retry.Began(ctx)
 //	err := tx.Commit()

@@ -19,14 +19,14 @@ func ExampleServer() {
 	flaky := func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 		name := req.Params.Name
 		if runs[name]++; runs[name] < 3 {
-			return nil, nil, fault.Unavailable("the stock service").After(time.Millisecond)
+			return nil, nil, fault.New(fault.KindServerError, "the stock service failed")
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "12 in stock"}}}, nil, nil
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "count_stock", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, flaky)
 	mcp.AddTool(server, &mcp.Tool{Name: "order_stock"}, flaky)
 
-	server.AddReceivingMiddleware(retry.Server(nil))
+	server.AddReceivingMiddleware(retry.Server(&retry.ServerOptions{InitialInterval: time.Millisecond}))
 
 	ctx := context.Background()
 	clientTransport, serverTransport := mcp.NewInMemoryTransports()
@@ -54,7 +54,5 @@ func ExampleServer() {
 	// count_stock was run 3 times, attempts in _meta: 3
 	// 12 in stock
 	// order_stock was run 1 times, attempts in _meta: <nil>
-	// Service unavailable: the stock service is not available now.
-	// Suggestion: Keep the arguments: they are not the cause.
-	// Retry: yes, after 1 s.
+	// Server error: the stock service failed.
 }

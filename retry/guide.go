@@ -258,7 +258,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		}
 		suggest += tellUser
 	}
-	f.Guide(failure.Guidance{Retry: said, Step: answer.Step, Suggestion: suggest})
+	f.Guide(failure.Guidance{Retry: said, Suggestion: suggest})
 }
 
 // safety says what a repetition of the call can do.

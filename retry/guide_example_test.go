@@ -50,13 +50,13 @@ func ExampleNew() {
 	// Retry: no. This exact call has failed 4 times with the same error. Try another way, or tell the user what does not work.
 }
 
-// A write that timed out is not called safe to repeat. The handler names the tool that
-// tells whether it took effect. What only reads may be repeated, if its annotations say
-// so.
+// The handler of a write that timed out says that the effect is unknown, and names the tool that
+// tells whether it took effect. What is idempotent may be repeated, if its annotations say so.
 func ExampleNew_effect() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, fault.Timeout("the payment", 10*time.Second).
+			WithRetry(fault.Retry{Effect: fault.EffectUnknown}).
 			Step("See whether it was made", "find_payment", map[string]any{"id": "p-1"})
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "order", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}},

@@ -77,10 +77,7 @@ func shown(text string) string { return ownWait.ReplaceAllString(text, "after W 
 func TestWhatTheModelReads(t *testing.T) {
 	const (
 		internal = "Internal error: the server failed unexpectedly.\n"
-		unsure   = "Retry: no, unless you see that it did not take effect."
 		passing  = "Suggestion: Keep the arguments: they are not the cause.\n"
-		none     = " The step that failed changed nothing."
-		unknown  = " It is not known whether the step that failed took effect."
 		ref      = "\nReference: r-1"
 		report   = ref + " (give it to the user to report)"
 	)
@@ -96,14 +93,14 @@ func TestWhatTheModelReads(t *testing.T) {
 		{"rate limit without", nil, fault.RateLimited("the search API", 0),
 			"Rate limited: the search API accepts no more calls now.\nRetry: yes, after W (attempt 2 of 3)."},
 		{"refused connection", nil, errRefused,
-			"Connection failed: a service that is needed could not be reached." + none + ref},
+			"Connection failed: a service that is needed could not be reached." + ref},
 		{"refused connection of an additive write", additive, errRefused,
-			"Connection failed: a service that is needed could not be reached." + none + ref},
+			"Connection failed: a service that is needed could not be reached." + ref},
 		{"refused connection of a read", readOnly, errRefused,
 			"Connection failed: a service that is needed could not be reached.\nSuggestion: Keep the arguments: they are not the cause.\n" +
 				"Retry: yes, after W (attempt 2 of 3)." + ref},
 		{"deliberately unavailable", nil, fault.Unavailable("the weather service"),
-			"Service unavailable: the weather service is not available now.\n" + passing + unsure},
+			"Service unavailable: the weather service is not available now.\n" + passing + "Retry: yes, after W (attempt 2 of 3)."},
 		{"deliberately unavailable, of a read", readOnly, fault.Unavailable("the weather service"),
 			"Service unavailable: the weather service is not available now.\n" + passing + "Retry: yes, after W (attempt 2 of 3)."},
 		{"deliberately unavailable for an hour", nil, fault.Unavailable("the weather service").After(90 * time.Minute),
@@ -113,7 +110,7 @@ func TestWhatTheModelReads(t *testing.T) {
 			"Conflict: a deployment of this project is running.\nRetry: yes, after 30 s (attempt 2 of 3).\nNext: 1. See how far it is."},
 
 		{"upstream asks to wait", nil, upstream{45 * time.Second},
-			"Rate limited: too many calls were made in a short time." + none + " The service accepts calls again after 45 s." + ref},
+			"Rate limited: too many calls were made in a short time.\nThe service asks to wait 45 s." + ref},
 		{"upstream asks a read to wait", readOnly, upstream{45 * time.Second},
 			"Rate limited: too many calls were made in a short time.\nSuggestion: Make fewer calls.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
 		{"handler knows, and says no more", nil, fault.New(fault.KindTimeout, "the report is not ready").After(time.Minute),
@@ -126,28 +123,28 @@ func TestWhatTheModelReads(t *testing.T) {
 			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time, if the tool allows it.\n" +
 				"Retry: yes, after W (attempt 2 of 3). A repetition does no harm." + ref},
 		{"timeout of a write", nil, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time." + unknown + ref},
+			"Timeout: the operation did not finish in time." + ref},
 		{"timeout of an additive write", additive, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\n" + unsure + ref},
+			"Timeout: the operation did not finish in time." + ref},
 		{"timeout of a write, and a tool that tells", nil, fault.Timeout("the payment", 10*time.Second).
 			Step("See whether it was made", "get_payment", map[string]any{"id": "p-1"}),
-			"Timeout: the payment did not finish within 10 s.\n" + unsure + "\nNext: 1. See whether it was made."},
-		{"timeout of a write in a handler's words", nil, fault.New(fault.KindTimeout, "the bank is slow"), "Timeout: the bank is slow.\n" + unsure},
+			"Timeout: the payment did not finish within 10 s.\nNext: 1. See whether it was made."},
+		{"timeout of a write in a handler's words", nil, fault.New(fault.KindTimeout, "the bank is slow"), "Timeout: the bank is slow.\nSuggestion: Ask for less at a time, if the tool allows it."},
 		{"timeout of a read in a handler's words", readOnly, fault.New(fault.KindTimeout, "the bank is slow").Never("It is closed"),
 			"Timeout: the bank is slow.\nRetry: no. It is closed."},
 		{"conflict that passes", nil, serialization{},
-			"Conflict: the current state does not allow this operation." + none + "\nSuggestion: Read the current state, then decide whether to call again." + ref},
+			"Conflict: the current state does not allow this operation.\nSuggestion: Read the current state, then decide whether to call again." + ref},
 		{"conflict of a read that passes", readOnly, serialization{},
 			"Conflict: the current state does not allow this operation.\nRetry: yes, after W (attempt 2 of 3)." + ref},
 		{"reset connection of a write", nil, errReset,
-			"Connection failed: a service that is needed could not be reached." + unknown + ref},
+			"Connection failed: a service that is needed could not be reached." + ref},
 		{"reset connection of a read", readOnly, errReset,
 			"Connection failed: a service that is needed could not be reached.\nSuggestion: Keep the arguments: they are not the cause.\n" +
 				"Retry: yes, after W (attempt 2 of 3)." + ref},
 		{"handler says it was done", nil, fault.New(fault.KindServerError, "the receipt could not be printed").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
 			"Server error: the receipt could not be printed.\nRetry: no. This call took effect: do not repeat it."},
-		{"unknown failure", nil, errCanary, strings.TrimSpace(internal) + " It is not known whether this call took effect." + report},
-		{"unknown failure of an additive write", additive, errCanary, internal + unsure + report},
+		{"unknown failure", nil, errCanary, strings.TrimSpace(internal) + report},
+		{"unknown failure of an additive write", additive, errCanary, strings.TrimSpace(internal) + report},
 		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: yes (attempt 2 of 2). One more try does no harm." + report},
 
 		// What does not pass.
@@ -187,7 +184,7 @@ func TestWhatTheModelReads(t *testing.T) {
 
 			// The machine form says the same.
 			said, ok := got.Fault().Retry()
-			require.Equal(t, strings.Contains(got.Text(), "\nRetry: "), ok)
+			require.Equal(t, strings.Contains(got.Text(), "\nRetry: ") || strings.Contains(got.Text(), "\nThe service asks to wait "), ok)
 			switch kind := got.Fault().Kind(); {
 			case !ok:
 				require.NotContains(t, got.Machine(), "retry")
@@ -218,8 +215,9 @@ func TestTheMachineForm(t *testing.T) {
 	require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0},
 		machine(fault.RateLimited("the search API", 30*time.Second)))
 	require.Nil(t, machine(context.DeadlineExceeded), "nobody knows")
-	require.Nil(t, machine(errRefused), "of one step it is known that it changed nothing")
-	require.Equal(t, map[string]any{"should_retry": false, "effect": "unknown"}, machine(fault.Timeout("it", 0)))
+	require.Nil(t, machine(errRefused), "an error proves what it is, never what became of the call")
+	require.Nil(t, machine(fault.Timeout("it", 0)))
+	require.Equal(t, map[string]any{"retry_after_seconds": 45.0}, machine(upstream{45 * time.Second}), "a fact, and no advice")
 	often := annotated(t, nil, nil, limited(30*time.Second))
 	for range 2 {
 		often.Call(t, "it")
@@ -243,19 +241,18 @@ func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 		return retry.Hint{Retry: retry.Yes}, errors.Is(err, errOwn)
 	}}
 	for _, tc := range []struct {
-		name  string
-		err   error
-		alone bool // nobody said anything: of a tool that nobody annotated there is no line
+		name string
+		err  error
+		said bool // that the effect is not known; otherwise nothing is said
 	}{
-		{name: "handler", err: fault.New(fault.KindConflict, "m").WithRetry(yes)},
-		{name: "rule", err: errOwn},
-		{name: "rule, for a refusal", err: fault.New(fault.KindConflict, "m").Because(errOwn)},
-		{"deadline", context.DeadlineExceeded, true},
-		{"reset", errReset, true},
-		{name: "unavailable, of unknown effect", err: fault.Unavailable("the bank").Because(context.DeadlineExceeded)},
-		{name: "server error", err: fault.New(fault.KindServerError, "m")},
-		{name: "handler says when, its cause that it may have happened", err: fault.New(fault.KindConflict, "m").Because(errReset).After(time.Second)},
-		{name: "the same, wrapped", err: fmt.Errorf("pay: %w", fault.Timeout("the bank", time.Minute).Because(context.DeadlineExceeded).After(time.Second))},
+		{"handler", fault.New(fault.KindConflict, "m").WithRetry(yes), true},
+		{"handler, of a refusal", fault.Unavailable("the bank").WithRetry(yes), true},
+		{"a method of the error", fault.New(fault.KindServerError, "m").Because(unsureError{}), true},
+		{"rule", errOwn, false},
+		{"rule, for a refusal", fault.New(fault.KindConflict, "m").Because(errOwn), false},
+		{"deadline", context.DeadlineExceeded, false},
+		{"reset", errReset, false},
+		{"server error", fault.New(fault.KindServerError, "m"), false},
 	} {
 		for _, tool := range []struct {
 			name string
@@ -275,23 +272,26 @@ func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
 				got := annotated(t, tool.ToolAnnotations, opts, harness.Fail(tc.err)).Call(t, "it")
 				said, ok := got.Fault().Retry()
 				require.Equal(t, tool.want, said.ShouldRetry)
-				if tc.alone && tool.name == "unknown" {
-					require.False(t, ok)
-					require.NotContains(t, got.Text(), "Retry:")
-					require.Contains(t, got.Text(), "It is not known whether the step that failed took effect.")
-					return
-				}
-				if tool.want {
+				switch {
+				case tool.want:
 					require.Empty(t, said.Effect, "it would read as a contradiction")
 					require.Contains(t, got.Text(), "Retry: yes, after ")
-				} else {
+				case tc.said:
 					require.Equal(t, fault.EffectUnknown, said.Effect)
 					require.Contains(t, got.Text(), "Retry: no, unless you see that it did not take effect.")
+				default:
+					require.False(t, ok)
+					require.NotContains(t, got.Text(), "Retry:")
 				}
 			})
 		}
 	}
 }
+
+type unsureError struct{}
+
+func (unsureError) Error() string        { return harness.Canary }
+func (unsureError) Effect() fault.Effect { return fault.EffectUnknown }
 
 // A tool is what it is now, not what it was when it first failed: a change is seen within a second.
 func TestAReplacedToolIsReadAnew(t *testing.T) {
@@ -326,7 +326,7 @@ func TestGuidanceInEveryShape(t *testing.T) {
 		}
 		stuck := s.Call(t, "stuck")
 		if at.Shape.Tool() {
-			require.Contains(t, stuck.Text(), "It is not known whether the step that failed took effect.")
+			require.NotContains(t, stuck.Text(), "effect")
 			require.NotContains(t, stuck.Text(), "Retry:")
 			require.NotContains(t, stuck.Machine(), "retry")
 		} else {
@@ -629,7 +629,7 @@ func TestASearchIsNoStreak(t *testing.T) {
 func TestWhatIsBroken(t *testing.T) {
 	for name, err := range map[string]error{
 		"a bug": errors.New("index out of range"), "a timeout": context.DeadlineExceeded, "a connection": errReset,
-		"a service": fault.Unavailable("the shop"), "an answer": fault.New(fault.KindServerError, "it failed"),
+		"an answer": fault.New(fault.KindServerError, "it failed"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &errorWith{err: err}
@@ -777,7 +777,7 @@ func TestTheCauseOfAToolsOwnWords(t *testing.T) {
 // Functions of the program's own that panic say nothing.
 func TestCallbacksThatPanic(t *testing.T) {
 	s := annotated(t, readOnly, &retry.Options{Repeatable: func(string) bool { panic("own") }}, harness.Fail(context.DeadlineExceeded))
-	require.Contains(t, s.Call(t, "it").Text(), "Retry: no, unless you see that it did not take effect.")
+	require.NotContains(t, s.Call(t, "it").Text(), "Retry:", "it is not known that it only reads")
 	s = annotated(t, readOnly, &retry.Options{Owner: func(context.Context, mcp.Request) string { panic("own") }}, limited(time.Second))
 	require.Contains(t, s.Call(t, "it").Text(), "(3 attempts at most)", "not counted")
 }

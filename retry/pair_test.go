@@ -199,7 +199,7 @@ func TestServerAndLimit(t *testing.T) {
 		}, 2, 8100 * time.Millisecond, "It was told to stop, but is still running"},
 		{"a write", nil, func(ctx context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			return slow(ctx, errReset)
-		}, 1, 3 * time.Second, "It is not known whether the step that failed took effect."},
+		}, 1, 3 * time.Second, "Connection failed: a service that is needed could not be reached."},
 		{"a write that is stuck", nil, func(_ context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			time.Sleep(time.Hour)
 			return nil, fault.Unavailable("the bank").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})

@@ -102,36 +102,18 @@ func transient(last outcome, hint fault.Hint) bool {
 // mayRepeat reports whether it does no harm to run the handler again. Only the few
 // failures that get here look up the server's tools.
 func (s *server) mayRepeat(c *call.Call, next mcp.MethodHandler, f *failure.Failure) bool {
-	harmless := func(s failure.Safety) bool { return f.Again(failure.As(s)).Retry.ShouldRetry }
+	again := func(safety failure.Safety) bool { return f.Again(failure.As(safety)).Retry.ShouldRetry }
 	switch {
 	case c.Method() != call.MethodCallTool:
-		return harmless(failure.Reads)
-	case (f.Seen() == fault.EffectNone || s.saidNone(f)) && harmless(failure.Writes):
+		return again(failure.Reads)
+	case f.Again(failure.Situation{}).Effect == fault.EffectNone && again(failure.Writes):
 		return true
 	case s.Repeatable == nil:
 		safety := c.Safety(next)
-		return safety > failure.Writes && harmless(safety)
+		return safety > failure.Writes && again(safety)
 	default:
-		return safe.Ask(s.Repeatable, c.Target()) && harmless(failure.Idempotent)
+		return safe.Ask(s.Repeatable, c.Target()) && again(failure.Idempotent)
 	}
-}
-
-// saidNone reports whether the handler's fault or a rule says that the call had no
-// effect. Any other error does not know what the handler had done before.
-func (s *server) saidNone(f *failure.Failure) bool {
-	// The guidance of a New inside of this middleware does not count: it judges by the
-	// error alone.
-	if r, ok := f.Fault().Retry(); ok && r.Effect == fault.EffectNone && !f.Guided() {
-		return true
-	}
-	for _, rule := range s.Rules {
-		var hint fault.Hint
-		var matches bool
-		if safe.Call(func() { hint, matches = rule(f.Err()) }, nil); matches { // one that panics says nothing
-			return hint.Effect == fault.EffectNone
-		}
-	}
-	return false
 }
 
 // logLost records an attempt whose failure the caller will not see.

@@ -18,7 +18,7 @@ type ServerOptions struct {
 	// that returns true for a tool that writes takes the responsibility: a failed call whose effect
 	// is unknown is made again. It may be called concurrently.
 	//
-	// If the handler's own fault, or one of the Rules, says that a call had no effect
+	// If the handler's own fault, one of the Rules or a witness says that a call had no effect
 	// ([fault.EffectNone]), the call is made again in any case. If it says that the call took
 	// effect, the call is not made again.
 	Repeatable func(tool string) bool
@@ -38,10 +38,10 @@ type ServerOptions struct {
 	InitialInterval time.Duration
 
 	// Rules say what errors of this program mean for a second try. The first that matches counts. They also hold for the
-	// middlewares outside of Server. If a rule gives [fault.EffectNone] for a connection that was
-	// not made, or for HTTP status 429, a tool that writes is run again after such a failure. Give
-	// such a rule only where a handler changes one thing and returns the error of that: a handler
-	// that had changed something before would change it a second time.
+	// middlewares outside of Server. If a rule gives [fault.EffectNone], a tool that writes is run again
+	// after such an error. Give it only for an error that the handler makes itself when it has done
+	// nothing. The error of a client proves nothing, such as a refused connection or HTTP status 429:
+	// the client may have sent the request before, and the handler may have changed something before.
 	Rules []HintRule
 }
 
@@ -56,7 +56,7 @@ func (o *ServerOptions) Middleware(optional.RetryServer) mcp.Middleware {
 //
 // A call of a tool, a resource, a prompt or a completion is tried again if its failure says that a
 // second try can succeed (see [Hint]), and if a second try certainly does no harm: the call reads,
-// or it is idempotent, or a fault or a rule says that it had no effect. Wrong arguments, missing
+// or it is idempotent, or a fault, a rule or a witness says that it had no effect. Wrong arguments, missing
 // permission, panics and cancelled calls are final, and so is a call for which a person was asked
 // for input.
 //

@@ -33,9 +33,12 @@ type TransportOptions struct {
 //   - took effect if it was answered with a status from 200 to 299, but for 202 (accepted, and not yet
 //     done) and 207 (each part has a status of its own);
 //   - changed nothing if no byte of it was written, as after a refused connection, or if it was answered with a
-//     status from 400 to 451, but for 408, or with 307 or 308, which ask for the same request elsewhere;
+//     status from 400 to 451, but for 408;
 //   - is not known to have taken effect or not in all other cases: no answer came, the answer's body broke off, the
-//     service failed (5xx), it led to another resource (301, 302, 303), or base sent the request twice.
+//     service failed (5xx), it answered with a redirect, or base sent the request twice.
+//
+// What base writes is seen through [net/http/httptrace]. A base that reports nothing there, such as a stub or
+// a client of HTTP/3, may send a request twice unseen: of its requests only success is known.
 //
 // A service that answers 200 to a request that it refused, as GraphQL and JSON-RPC do, would be
 // misunderstood: return true from Safe for its requests, and say with [Began] how each of them
@@ -148,7 +151,7 @@ func (x *exchange) unanswered() fault.Effect {
 // body.
 func (x *exchange) answered(res *http.Response) {
 	became := effectOf(res.StatusCode)
-	if became == fault.EffectNone && x.writes.Load() > 1 { // the effect of the earlier ones is unknown
+	if became == fault.EffectNone && (!x.traced.Load() || x.writes.Load() > 1) { // the effect of earlier ones is unknown
 		became = fault.EffectUnknown
 	}
 	x.End(became)
@@ -169,8 +172,7 @@ func effectOf(status int) fault.Effect {
 		return fault.EffectUnknown
 	case status >= 200 && status < 300:
 		return fault.EffectCommitted
-	case status >= 400 && status <= http.StatusUnavailableForLegalReasons,
-		status == http.StatusTemporaryRedirect, status == http.StatusPermanentRedirect:
+	case status >= 400 && status <= http.StatusUnavailableForLegalReasons:
 		return fault.EffectNone
 	default:
 		return fault.EffectUnknown

@@ -353,7 +353,7 @@ func TestRefusalsOverHTTP(t *testing.T) {
 		{status(401), []string{"Not authenticated: POST 127.0.0.1:", "answered 401 Unauthorized: words of the service.", "Retry: no. Nothing was changed by this call.", "has to pass a valid token with -header"}},
 		{status(403), []string{"Permission denied: POST 127.0.0.1:", "answered 403 Forbidden: words of the service.", "Nothing was changed by this call."}},
 		{status(429, "Retry-After", "7"), []string{"Rate limited: POST 127.0.0.1:", "Retry: yes, after 7 s", "Nothing was changed by this call."}},
-		{status(503, "Retry-After", "7"), []string{"Service unavailable: POST 127.0.0.1:", "Retry: yes, after 7 s", "Nothing was changed by this call."}},
+		{status(503, "Retry-After", "7"), []string{"Service unavailable: POST 127.0.0.1:", "Retry: no, unless you see that it did not take effect."}},
 		{status(500), []string{"Server error: POST 127.0.0.1:", "Retry: no, unless you see that it did not take effect."}},
 		{status(502), []string{"Service unavailable: POST 127.0.0.1:", "Retry: no, unless you see that it did not take effect."}},
 		{status(504), []string{"Timeout: POST 127.0.0.1:", "Retry: no, unless you see that it did not take effect."}},

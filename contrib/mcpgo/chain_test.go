@@ -364,7 +364,7 @@ func TestRetryServer(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if calls[req.Params.Name]++; calls[req.Params.Name] == 1 {
-			return nil, fault.Unavailable("the archive").After(time.Millisecond)
+			return nil, fault.New(fault.KindServerError, "the archive failed")
 		}
 		return mcpgo.NewToolResultText("fine"), nil
 	}

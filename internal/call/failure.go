@@ -166,11 +166,11 @@ func (c *Call) Outcome(res mcp.Result, f *failure.Failure) string {
 // calls.
 func (c *Call) Safety(next Handler) failure.Safety {
 	if c.method != MethodCallTool {
-		return methods[c.method].safety // Unsaid for methods of the program's own
+		return methods[c.method].safety // Writes for methods of the program's own
 	}
 	tool, err := c.Server().Tool(next)
 	if err != nil {
-		return failure.Unsaid
+		return failure.Writes
 	}
 	return failure.SafetyOf(tool.Annotations)
 }
@@ -184,7 +184,7 @@ func (c *Call) SafetyIn(ctx context.Context, next Handler) failure.Safety {
 	case k.again():
 		return max(c.Safety(next), failure.Keyed)
 	default:
-		return failure.Unsaid
+		return failure.Writes
 	}
 }
 

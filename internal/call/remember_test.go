@@ -445,8 +445,8 @@ func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
 // gets the same failure, no key makes it safe.
 func TestAKeyTakesNothingAway(t *testing.T) {
 	for method, want := range map[string][3]failure.Safety{
-		middleware.MethodReadResource: {failure.Reads, failure.Reads, failure.Unsaid},
-		"own/method":                  {failure.Unsaid, failure.Keyed, failure.Unsaid},
+		middleware.MethodReadResource: {failure.Reads, failure.Reads, failure.Writes},
+		"own/method":                  {failure.Writes, failure.Keyed, failure.Writes},
 	} {
 		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
 			under := func(again bool) failure.Safety {

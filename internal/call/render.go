@@ -369,7 +369,7 @@ func (c *Call) public(f *failure.Failure) (_ *fault.Error, showReference bool) {
 			e = e.WithMessage(c.besideMessage(f, e.Message()))
 		}
 	case failure.Original:
-		e = f.Original(e, clip(safe.Error(f.Err())))
+		e = e.WithMessage(clip(safe.Error(f.Err())))
 	case failure.Scrubbed:
 		if v.Quotes {
 			e = c.quoted(f, e)

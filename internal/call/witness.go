@@ -113,6 +113,19 @@ func (s *Step) End(became fault.Effect) {
 	s.ledger.count(took-tookBefore, open-openBefore) // in one call, so that no reader sees the step as never begun
 }
 
+// Left begins a step for a part of a call that still runs although it was given up. The step ends when
+// the part has returned: what the part noted itself then counts alone.
+func Left(ctx context.Context) *Step {
+	s := &Step{}
+	if l := LedgerOf(ctx); l != nil {
+		s.Begin(l)
+	}
+	return s
+}
+
+// Returned ends a step that [Left] began.
+func (s *Step) Returned() { s.End(fault.EffectNone) }
+
 func tally(became fault.Effect) (took, open int) {
 	switch became {
 	case fault.EffectCommitted:

@@ -119,6 +119,7 @@ type Finding struct {
 	Refused  bool // the SDK, which checks the arguments of typed tools, refused the call
 	Protocol bool // the fault is sent as a protocol error
 	Own      bool // the fault is the error's own, and so is its cause
+	Mixed    bool // errors of unknown effect were joined to the fault
 	Lost     bool // the tree was too large to be walked to its end
 	Hinted   bool // the suggestion of the fault is the error's own
 
@@ -229,7 +230,7 @@ func (w *walker) replaced(err error, settled bool) bool {
 		return false
 	}
 	known, proof := w.clue.effect, w.clue.proof
-	if w.clue = cutByShutdown; !proof.Derived() && known != fault.EffectUnknown { // what a table derives is true of one step only
+	if w.clue = cutByShutdown; known != "" {
 		w.clue.effect, w.clue.proof = known, proof
 	}
 	return true
@@ -398,10 +399,6 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 		}
 		w.clue = clue{}
 		settled := w.walk(err) && !w.searching
-		if settled && !one && w.found.Fault != nil {
-			// The effect that a fault has only by its kind, such as that nothing was run.
-			w.clue.effect = cmp.Or(w.clue.effect, fault.Effect(kinds.Of(string(w.found.Fault.Kind())).Effect))
-		}
 		if !one || w.clue != (clue{}) { // in one failure, a part without a clue is a sentinel
 			if w.clue = w.clue.resolved(); branches > 0 {
 				w.clue = joined.beside(w.clue)
@@ -421,7 +418,7 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 	outer.fill(&joined)
 	w.clue = outer
 	if !alone && len(faults) > 0 {
-		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: fault.Join(faults...), Own: true, Chosen: true}
+		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: fault.Join(faults...), Own: true, Chosen: true, Mixed: branches > len(faults)}
 	}
 	return alone || len(faults) > 0
 }

@@ -531,7 +531,6 @@ func TestClassifySDKTexts(t *testing.T) {
 	require.Equal(t, fault.Generic(fault.KindValidation).Data(), told(f))
 	f = failure.Classify(errors.New("the server is busy, retry later"))
 	require.Equal(t, fault.KindServiceUnavailable, f.Kind())
-	require.True(t, f.Data().Retry.ShouldRetry)
 	require.Equal(t, fault.KindInternal, failure.Classify(errors.New(`not validating "arguments": x`)).Kind())
 }
 

@@ -19,7 +19,7 @@ type clue struct {
 	reason *reason         // of retry
 	after  time.Duration
 	effect fault.Effect
-	proof  Source       // of effect; zero is ByTable
+	proof  Source       // of effect, which an error has only by a statement
 	status int          // of HTTP; decides about a second try if retry is open
 	public *fault.Error // a sentence of ours that fits better than that of the kind
 	terse  bool         // public says no more than a program's text around the error
@@ -57,9 +57,6 @@ func (c clue) resolved() clue {
 	if text := c.words(why); text != c.reason.String() {
 		c.reason = &reason{text: text}
 	}
-	if c.effect == "" {
-		c.effect = fault.Effect(kinds.Of(string(c.kind)).Effect)
-	}
 	return c
 }
 
@@ -94,20 +91,20 @@ func (c clue) beside(d clue) clue {
 		both.by, both.reason = d.by, d.reason
 	}
 	both.after = max(c.after, d.after)
-	both.effect, both.proof = worse(c.effect, d.effect), 0
+	both.effect, both.proof = worse(c.effect, d.effect), max(c.proof, d.proof)
 	return both
 }
 
-// worse returns the effect of two failures together. An unknown effect counts as a possible
-// change.
+// worse returns the effect of two failures together. One that says nothing may have changed
+// something, so that "none" does not hold for both.
 func worse(a, b fault.Effect) fault.Effect {
 	switch {
-	case a == fault.EffectCommitted || b == fault.EffectCommitted:
-		return fault.EffectCommitted
-	case a == fault.EffectNone && b == fault.EffectNone:
-		return fault.EffectNone
+	case a == b, a == fault.EffectCommitted, a == fault.EffectUnknown && b != fault.EffectCommitted:
+		return a
+	case b == fault.EffectNone, a == fault.EffectNone && b == "":
+		return ""
 	default:
-		return fault.EffectUnknown
+		return b
 	}
 }
 
@@ -120,19 +117,26 @@ func (c *clue) refusedCredentials() bool {
 // private.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
-		return clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonOf(fault.KindInternal), effect: fault.EffectUnknown}
+		return clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonOf(fault.KindInternal)}
 	}
 	public := f.Fault
 	if f.Wire != nil {
 		public = FromWire(f.Wire)
 	}
 	c := clue{kind: public.Kind(), party: public.Party()}
-	if own, ok := public.Retry(); ok {
+	switch own, ok := public.Retry(); {
+	case Asked(own):
+		c.after = Seconds(own.RetryAfterSeconds)
+	case ok:
 		c.retry, c.by = fault.RetryNo, ByError
 		if own.ShouldRetry {
 			c.retry, c.after = fault.RetryYes, Seconds(own.RetryAfterSeconds)
 		}
-		if c.effect = Effect(own.Effect); c.effect != "" {
+		// That nothing was done is true of the step that this fault is about.
+		if c.effect = Effect(own.Effect); c.effect == fault.EffectNone {
+			c.effect = ""
+		}
+		if c.effect != "" {
 			c.proof = ByError
 		}
 	}
@@ -145,10 +149,7 @@ func (c *clue) says() Says {
 	s := Says{
 		Kind: c.kind, Party: c.party, Status: c.status, After: c.after,
 		Retry: retry, By: by, Reason: c.words(why),
-		Effect: c.effect, Proof: cmp.Or(c.proof, ByTable),
-	}
-	if s.Effect == "" {
-		s.Effect, s.Proof = fault.Effect(kinds.Of(string(c.kind)).Effect), ByKind
+		Effect: c.effect, Proof: c.proof,
 	}
 	if s.Effect == "" {
 		s.Proof = Nobody

@@ -52,19 +52,14 @@ var rowReasons = func() map[fault.Kind]*reason {
 // reasonOf returns the reason in the row of a kind, nil for none.
 func reasonOf(kind fault.Kind) *reason { return rowReasons[kind] }
 
-// refused is the clue of a service that did nothing, and will do nothing.
+// refused is the clue of a service that will refuse the same request again.
 func refused(kind fault.Kind, why *reason) clue {
-	return clue{kind: kind, party: why.party, retry: fault.RetryNo, reason: why, effect: fault.EffectNone}
+	return clue{kind: kind, party: why.party, retry: fault.RetryNo, reason: why}
 }
 
-// later is the clue of a service that did nothing, but may do it later.
+// later is the clue of a service that may do later what it did not do now.
 func later(kind fault.Kind) clue {
-	return clue{kind: kind, party: fault.PartyUpstream, retry: fault.RetryYes, effect: fault.EffectNone}
-}
-
-// unsure is the clue of a service that may have done something.
-func unsure(kind fault.Kind) clue {
-	return clue{kind: kind, party: fault.PartyUpstream, retry: fault.RetryYes, effect: fault.EffectUnknown}
+	return clue{kind: kind, party: fault.PartyUpstream, retry: fault.RetryYes}
 }
 
 // worded returns the clue with a sentence of ours that says more than its kind. A program's
@@ -91,17 +86,15 @@ var (
 	badLogin      = noCredentials.unidentified()
 	unimplemented = refused(fault.KindServerError, reasonUnimplemented)
 	limited       = later(fault.KindRateLimited)
-	overloaded    = later(fault.KindServiceUnavailable)
+	unavailable   = later(fault.KindServiceUnavailable)
 	rolledBack    = later(fault.KindConflict)
 	unreachable   = later(fault.KindConnectionFailed)
-	stoppedEarly  = later(fault.KindTimeout)
-	shutDown      = unsure(fault.KindServiceUnavailable)
-	disconnected  = unsure(fault.KindConnectionFailed).worded("the connection to a service that is needed broke before it had answered", "Keep the arguments: they are not the cause.")
-	endedEarly    = unsure(fault.KindConnectionFailed).worded("what was read, from a service or a file, ended before it was complete", "Keep the arguments: they are not the cause.")
-	tooSlow       = unsure(fault.KindTimeout)
-	broken        = unsure(fault.KindServerError)
-	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: fault.RetryNo, effect: fault.EffectUnknown}
-	stopped       = clue{kind: fault.KindCancelled, effect: fault.EffectUnknown}
+	disconnected  = unreachable.worded("the connection to a service that is needed broke before it had answered", "Keep the arguments: they are not the cause.")
+	endedEarly    = unreachable.worded("what was read, from a service or a file, ended before it was complete", "Keep the arguments: they are not the cause.")
+	tooSlow       = later(fault.KindTimeout)
+	broken        = later(fault.KindServerError)
+	failed        = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: fault.RetryNo}
+	stopped       = clue{kind: fault.KindCancelled}
 )
 
 // A table maps the codes of one family to their meanings. If a code stands there twice, the
@@ -143,14 +136,12 @@ var httpStatuses = table[int]{
 	{&badLogin, []int{401, 407}},
 	{&noCredentials, []int{402, 403}},
 	{&missing, []int{404, 410}},
-	{&stoppedEarly, []int{408}}, // the request did not arrive as a whole
 	{&conflicting, []int{409, 423}},
 	{&unready, []int{412, 428}},
-	{&overloaded, []int{425}},
 	{&limited, []int{429}},
 	{&unimplemented, []int{501, 505}},
-	{&shutDown, []int{502, 503, 529}}, // 529: overloaded, at some services
-	{&tooSlow, []int{504}},
+	{&unavailable, []int{425, 502, 503, 529}}, // 529: overloaded, at some services
+	{&tooSlow, []int{408, 504}},
 }
 
 // statusClue returns the meaning of an HTTP status. Other codes may be mapped to a status,
@@ -200,7 +191,7 @@ var grpcCodes = table[int64]{
 	{&unready, []int64{9}},          // FailedPrecondition
 	{&rolledBack, []int64{10}},      // Aborted
 	{&unimplemented, []int64{12}},   // Unimplemented
-	{&shutDown, []int64{14}},        // Unavailable
+	{&unavailable, []int64{14}},     // Unavailable
 }
 
 // codeWords are the codes that services give as words, without case, punctuation and the
@@ -225,7 +216,7 @@ var codeWords = table[string]{
 		"bandwidthlimitexceeded", "priorrequestnotcomplete", "slowdown", "ec2throttled", "transactioninprogress",
 	}},
 	{&broken, []string{"internal", "internalerror", "internalservererror", "servererror", "serviceerror"}},
-	{&shutDown, []string{"unavailable", "serviceunavailable"}},
+	{&unavailable, []string{"unavailable", "serviceunavailable"}},
 	{&tooSlow, []string{"timeout"}},
 }
 

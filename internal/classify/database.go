@@ -53,11 +53,10 @@ var mysql = table[int64]{
 	{&noCredentials, []int64{1044, 1045, 1095, 1130, 1142, 1143, 1227, 1370, 1410, 1698, 1820}},
 	{&wrongStatement, []int64{1046, 1049, 1051, 1052, 1054, 1064, 1109, 1136, 1146, 1149, 1305, 1318}},
 	{&rolledBack, []int64{1205, 1213, 1614, 3572}},
-	{&overloaded, []int64{1037, 1038, 1040, 1041, 1203}},
+	{&unavailable, []int64{1037, 1038, 1040, 1041, 1053, 1077, 1079, 1203}},
 	{&limited, []int64{1226}},
-	{&stoppedEarly, []int64{3024, 1969}},
+	{&tooSlow, []int64{3024, 1969}},
 	{&stopped, []int64{1317}},
-	{&shutDown, []int64{1053, 1077, 1079}},
 	{&disconnected, []int64{1153, 1158, 1159, 1160, 1161, 2006, 2013}},
 	{&badState, []int64{1290, 1792, 1836}},
 	{&noStorage, []int64{1021, 1114}},
@@ -72,8 +71,7 @@ var sqlServer = table[int64]{
 	{&wrongStatement, []int64{102, 105, 109, 137, 156, 207, 208, 213, 2812, 4104, 8144, 8145}},
 	{&rolledBack, []int64{1204, 1205, 1222, 3960, 41302, 41305, 41325}},
 	{&limited, []int64{10928, 10929, 40501, 49918, 49919, 49920}},
-	{&overloaded, []int64{701, 802, 8645, 8651, 17809}},
-	{&shutDown, []int64{4221, 6005, 17197, 40143, 40197, 40540, 40613}},
+	{&unavailable, []int64{701, 802, 4221, 6005, 8645, 8651, 17197, 17809, 40143, 40197, 40540, 40613}},
 	{&badState, []int64{3906}},
 	{&noStorage, []int64{1105, 9002}},
 }
@@ -86,7 +84,7 @@ var clickHouse = table[int64]{
 	{&noCredentials, []int64{192, 193, 194, 291, 497, 516}},
 	{&wrongStatement, []int64{8, 10, 16, 36, 42, 43, 46, 47, 48, 60, 62, 81, 115}},
 	{&limited, []int64{201, 202, 252}},
-	{&overloaded, []int64{173, 241, 439}},
+	{&unavailable, []int64{173, 241, 439}},
 	{&tooSlow, []int64{159, 160, 209}},
 	{&disconnected, []int64{210, 279}},
 	{&stopped, []int64{394}},
@@ -103,7 +101,7 @@ var mongo = table[int64]{
 	{&rolledBack, []int64{112, 24, 46, 251}},
 	{&limited, []int64{16500}},
 	{&tooSlow, []int64{50, 64, 262}},
-	{&shutDown, []int64{91, 189, 10107, 11600, 11602, 13435, 13436}},
+	{&unavailable, []int64{91, 189, 10107, 11600, 11602, 13435, 13436}},
 	{&disconnected, []int64{6, 7, 89, 9001}},
 	{&stopped, []int64{11601}},
 	{&noStorage, []int64{14031}},
@@ -111,7 +109,7 @@ var mongo = table[int64]{
 
 var cassandra = table[int64]{
 	{&noCredentials, []int64{0x0100, 0x2100}},
-	{&overloaded, []int64{0x1000, 0x1002, 0x2500}},
+	{&unavailable, []int64{0x1000, 0x1002, 0x2500}},
 	{&limited, []int64{0x1001}},
 	{&tooSlow, []int64{0x1100, 0x1200}},
 	{&broken, []int64{0x0000, 0x1300, 0x1400, 0x1500, 0x1600}},
@@ -123,7 +121,7 @@ var cassandra = table[int64]{
 // means either that a key exists or that another client has changed it; another error in the
 // chain shows which.
 var jetStream = table[int64]{
-	{&clue{kind: fault.KindConflict, effect: fault.EffectNone}, []int64{10071, 10164}},
+	{&clue{kind: fault.KindConflict}, []int64{10071, 10164}},
 }
 
 var kafka = table[int64]{
@@ -131,13 +129,13 @@ var kafka = table[int64]{
 	{&duplicate, []int64{36}},
 	{&wrongData, []int64{2, 10, 17, 18, 21, 37, 38, 39, 40, 42, 44, 87}},
 	{&noCredentials, []int64{29, 30, 31, 33, 34, 53, 54, 58, 65}},
-	{&overloaded, []int64{5, 6, 8, 9, 13, 14, 15, 16, 19, 41, 72}},
-	{&shutDown, []int64{20}},
+	{&unavailable, []int64{5, 6, 8, 9, 14, 15, 16, 19, 20, 41, 72}},
+	{&disconnected, []int64{13}}, // NETWORK_EXCEPTION
 	{&tooSlow, []int64{7}},
 	{&limited, []int64{89}},
 	{&rolledBack, []int64{22, 25, 27, 51, 60}},
 	{&unimplemented, []int64{35, 43, 76}},
-	{&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryNo, reason: reasonState, effect: fault.EffectNone}, []int64{56}},
+	{&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryNo, reason: reasonState}, []int64{56}},
 }
 
 var amqp = table[int64]{
@@ -146,18 +144,17 @@ var amqp = table[int64]{
 	{&rolledBack, []int64{405}},
 	{&unready, []int64{406}},
 	{&wrongData, []int64{311}},
-	{&shutDown, []int64{320, 504, 541}},
-	{&overloaded, []int64{506}},
+	{&unavailable, []int64{320, 504, 506, 541}},
 	{&unimplemented, []int64{501, 502, 503, 505, 530, 540}},
 }
 
 var sqlite = table[int64]{
-	{&overloaded, []int64{5, 6, 7}}, // BUSY, LOCKED, NOMEM
+	{&unavailable, []int64{5, 6, 7}}, // BUSY, LOCKED, NOMEM
 	{&wrongStatement, []int64{1, 21, 25}},
 	{&badState, []int64{8, 11, 14, 26}}, // READONLY, CORRUPT, CANTOPEN, NOTADB
-	{&clue{kind: fault.KindCancelled, effect: fault.EffectNone}, []int64{9}},
-	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonState, effect: fault.EffectUnknown}, []int64{10}},
-	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonStorage, effect: fault.EffectNone}, []int64{13}},
+	{&clue{kind: fault.KindCancelled}, []int64{9}},
+	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonState}, []int64{10}},
+	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonStorage}, []int64{13}},
 	{&wrongData, []int64{18, 20}}, // TOOBIG, MISMATCH
 	{&brokenRule, []int64{19}},
 	{&failedCheck, []int64{275}},
@@ -166,16 +163,14 @@ var sqlite = table[int64]{
 	{&duplicate, []int64{1555, 2067}}, // a primary key, a unique index
 }
 
-// ofSQLite returns the meaning of a result code of SQLite, primary or extended. SQLite rolls back
-// a statement that fails.
+// ofSQLite returns the meaning of a result code of SQLite, primary or extended.
 func ofSQLite(code int64) clue { return cmp.Or(sqlite.of(code), sqlite.of(code&0xff)) }
 
 // mongoLabels are the labels that the server adds to a failure, for numbers that are unknown.
 var mongoLabels = table[string]{
 	{&disconnected, []string{"NetworkError"}},
-	{&shutDown, []string{"UnknownTransactionCommitResult"}},
 	{&rolledBack, []string{"TransientTransactionError"}},
-	{&shutDown, []string{"RetryableWriteError"}},
+	{&unavailable, []string{"RetryableWriteError", "UnknownTransactionCommitResult"}},
 }
 
 // ofMongo tries the codes in the order of the tables, because an error may have several numbers.
@@ -186,7 +181,7 @@ func ofMongo(err error) clue {
 
 // redis are the prefixes of its error replies.
 var redis = table[string]{
-	{&overloaded, []string{
+	{&unavailable, []string{
 		"LOADING ", "BUSY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "ERR max number of clients",
 	}},
 	{&noStorage, []string{"OOM "}},
@@ -205,8 +200,8 @@ func ofRedis(text string) clue {
 
 // sqlStates are the meanings of an SQLSTATE, or of its class, which is its first two characters.
 var sqlStates = table[string]{
-	{&disconnected, []string{"08", "08007", "40003"}}, // the transaction may have been committed
-	{&unreachable, []string{"08001", "08004"}},        // the connection was not made
+	{&disconnected, []string{"08", "08007", "40003"}},
+	{&unreachable, []string{"08001", "08004"}}, // the connection was not made
 	{&wrongData, []string{"22"}},
 	{&missingValue, []string{"23502"}},
 	{&brokenReference, []string{"23001", "23503"}},
@@ -218,13 +213,11 @@ var sqlStates = table[string]{
 	{&rolledBack, []string{"40", "55006", "55P03"}},                 // serialization, deadlock, an object in use, a lock
 	{&wrongStatement, []string{"0A", "26", "34", "3D", "3F", "42"}}, // a bug of this server or of its set-up
 	{&noStorage, []string{"53100"}},
-	{&stoppedEarly, []string{"57014"}},
-	{&shutDown, []string{"57P01", "57P02"}}, // while a statement ran
-	{&overloaded, []string{"53", "57P03"}},  // does not accept connections yet
+	{&tooSlow, []string{"57014"}},
+	{&unavailable, []string{"53", "57P01", "57P02", "57P03"}},
 }
 
-// ofSQLState returns the meaning of an SQLSTATE. A statement that the database refused had no
-// effect.
+// ofSQLState returns the meaning of an SQLSTATE.
 func ofSQLState(state string) clue {
 	if len(state) != 5 {
 		return clue{}

@@ -32,12 +32,10 @@ func ExampleFromResponse() {
 	hint := failure.HintOf(fmt.Errorf("search: %w", err))
 	fmt.Println("retry:", hint.Retry)
 	fmt.Println("after:", hint.After)
-	fmt.Println("effect:", hint.Effect)
 	fmt.Println(failure.Classify(err))
 	// Output:
 	// retry: yes
 	// after: 30s
-	// effect: none
 	// Rate limited: too many calls were made in a short time.
 	// Suggestion: Make fewer calls.
 }

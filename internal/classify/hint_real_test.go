@@ -50,7 +50,7 @@ const (
 )
 
 // unknown is the hint for what nobody knows.
-var unknown = fault.Hint{Retry: no, Effect: unsure}
+var unknown = fault.Hint{Retry: no}
 
 // A realError is an error and all that is to be known of it.
 type realError struct {
@@ -104,57 +104,57 @@ func httpAnswers(t *testing.T, add adder) {
 		kind   fault.Kind
 		hint   fault.Hint
 	}{
-		{400, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{400, header{"Retry-After": "5"}, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{401, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{402, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{403, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{403, header{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(time.Minute)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: time.Minute, Effect: none}},
-		{403, header{"Retry-After": "61"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 61 * time.Second, Effect: none}},
-		{404, nil, fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{405, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{407, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{408, nil, fault.KindTimeout, fault.Hint{Retry: yes, Effect: none}},
-		{409, nil, fault.KindConflict, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{410, nil, fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{412, nil, fault.KindPreconditionFailed, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{413, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{422, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{423, nil, fault.KindConflict, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{425, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: none}},
-		{428, nil, fault.KindPreconditionFailed, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{429, nil, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "30"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 30 * time.Second, Effect: none}},
-		{429, header{"Retry-After": in(90 * time.Second)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 90 * time.Second, Effect: none}},
-		{429, header{"Retry-After": in(-time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "-5"}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "soon " + harness.Canary}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
-		{429, header{"Retry-After": "99999999999999999999"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: month, Effect: none}},
-		{429, header{"Retry-After": in(50 * 365 * 24 * time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: month, Effect: none}},
-		{429, header{"Retry-After": "soon", "X-RateLimit-Reset": unix(20 * time.Second)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 20 * time.Second, Effect: none}},
-		{429, header{"X-RateLimit-Reset": unix(20*time.Second) + "500"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 20500 * time.Millisecond, Effect: none}},
-		{429, header{"X-RateLimit-Reset": "17"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 17 * time.Second, Effect: none}},
-		{429, header{"X-RateLimit-Reset": serverTime.Add(time.Minute).Format(time.RFC3339)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: time.Minute, Effect: none}},
-		{429, header{"X-RateLimit-Reset-After": "1.25"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 1250 * time.Millisecond, Effect: none}},
-		{429, header{"RateLimit-Reset": "12"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 12 * time.Second, Effect: none}},
-		{429, header{"RateLimit": "100"}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
-		{429, header{"RateLimit": "limit=10, remaining=0, reset=14"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 14 * time.Second, Effect: none}},
-		{429, header{"RateLimit": `"burst";r=0;t=9, "day";r=120;t=40000`}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 9 * time.Second, Effect: none}},
-		{429, header{"Retry-After-Ms": "250"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 250 * time.Millisecond, Effect: none}},
-		{429, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
-		{403, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
-		{431, nil, fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: client}},
-		{500, nil, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure}},
-		{500, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure}},
-		{500, header{"Retry-After": "3"}, fault.KindServerError, fault.Hint{Retry: yes, After: 3 * time.Second, Effect: unsure}},
-		{501, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: unsupported}},
-		{502, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
-		{503, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
-		{503, header{"Retry-After": "120"}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: 2 * time.Minute, Effect: none}},
-		{504, nil, fault.KindTimeout, fault.Hint{Retry: yes, Effect: unsure}},
-		{505, nil, fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: unsupported}},
-		{507, nil, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure}},
-		{529, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
+		{400, nil, fault.KindClientError, fault.Hint{Retry: no, Reason: client}},
+		{400, header{"Retry-After": "5"}, fault.KindClientError, fault.Hint{Retry: no, Reason: client}},
+		{401, nil, fault.KindServerError, fault.Hint{Retry: no, Reason: credentials}},
+		{402, nil, fault.KindServerError, fault.Hint{Retry: no, Reason: credentials}},
+		{403, nil, fault.KindServerError, fault.Hint{Retry: no, Reason: credentials}},
+		{403, header{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(time.Minute)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: time.Minute}},
+		{403, header{"Retry-After": "61"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 61 * time.Second}},
+		{404, nil, fault.KindNotFound, fault.Hint{Retry: no, Reason: client}},
+		{405, nil, fault.KindClientError, fault.Hint{Retry: no, Reason: client}},
+		{407, nil, fault.KindServerError, fault.Hint{Retry: no, Reason: credentials}},
+		{408, nil, fault.KindTimeout, fault.Hint{Retry: yes}},
+		{409, nil, fault.KindConflict, fault.Hint{Retry: no, Reason: client}},
+		{410, nil, fault.KindNotFound, fault.Hint{Retry: no, Reason: client}},
+		{412, nil, fault.KindPreconditionFailed, fault.Hint{Retry: no, Reason: client}},
+		{413, nil, fault.KindClientError, fault.Hint{Retry: no, Reason: client}},
+		{422, nil, fault.KindClientError, fault.Hint{Retry: no, Reason: client}},
+		{423, nil, fault.KindConflict, fault.Hint{Retry: no, Reason: client}},
+		{425, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes}},
+		{428, nil, fault.KindPreconditionFailed, fault.Hint{Retry: no, Reason: client}},
+		{429, nil, fault.KindRateLimited, fault.Hint{Retry: yes}},
+		{429, header{"Retry-After": "30"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 30 * time.Second}},
+		{429, header{"Retry-After": in(90 * time.Second)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 90 * time.Second}},
+		{429, header{"Retry-After": in(-time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes}},
+		{429, header{"Retry-After": "-5"}, fault.KindRateLimited, fault.Hint{Retry: yes}},
+		{429, header{"Retry-After": "soon " + harness.Canary}, fault.KindRateLimited, fault.Hint{Retry: yes}},
+		{429, header{"Retry-After": "99999999999999999999"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: month}},
+		{429, header{"Retry-After": in(50 * 365 * 24 * time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: month}},
+		{429, header{"Retry-After": "soon", "X-RateLimit-Reset": unix(20 * time.Second)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 20 * time.Second}},
+		{429, header{"X-RateLimit-Reset": unix(20*time.Second) + "500"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 20500 * time.Millisecond}},
+		{429, header{"X-RateLimit-Reset": "17"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 17 * time.Second}},
+		{429, header{"X-RateLimit-Reset": serverTime.Add(time.Minute).Format(time.RFC3339)}, fault.KindRateLimited, fault.Hint{Retry: yes, After: time.Minute}},
+		{429, header{"X-RateLimit-Reset-After": "1.25"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 1250 * time.Millisecond}},
+		{429, header{"RateLimit-Reset": "12"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 12 * time.Second}},
+		{429, header{"RateLimit": "100"}, fault.KindRateLimited, fault.Hint{Retry: yes}},
+		{429, header{"RateLimit": "limit=10, remaining=0, reset=14"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 14 * time.Second}},
+		{429, header{"RateLimit": `"burst";r=0;t=9, "day";r=120;t=40000`}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 9 * time.Second}},
+		{429, header{"Retry-After-Ms": "250"}, fault.KindRateLimited, fault.Hint{Retry: yes, After: 250 * time.Millisecond}},
+		{429, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindRateLimited, fault.Hint{Retry: yes}},
+		{403, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, fault.Hint{Retry: no, Reason: credentials}},
+		{431, nil, fault.KindClientError, fault.Hint{Retry: no, Reason: client}},
+		{500, nil, fault.KindServerError, fault.Hint{Retry: yes}},
+		{500, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": unix(time.Hour)}, fault.KindServerError, fault.Hint{Retry: yes}},
+		{500, header{"Retry-After": "3"}, fault.KindServerError, fault.Hint{Retry: yes, After: 3 * time.Second}},
+		{501, nil, fault.KindServerError, fault.Hint{Retry: no, Reason: unsupported}},
+		{502, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes}},
+		{503, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes}},
+		{503, header{"Retry-After": "120"}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: 2 * time.Minute}},
+		{504, nil, fault.KindTimeout, fault.Hint{Retry: yes}},
+		{505, nil, fault.KindServerError, fault.Hint{Retry: no, Reason: unsupported}},
+		{507, nil, fault.KindServerError, fault.Hint{Retry: yes}},
+		{529, nil, fault.KindServiceUnavailable, fault.Hint{Retry: yes}},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Date", serverTime.Format(http.TimeFormat))
@@ -230,8 +230,8 @@ func brokenConnections(t *testing.T, add adder) {
 		_ = conn.(*net.TCPConn).SetLinger(0)
 		_ = conn.Close()
 	}
-	refused := fault.Hint{Retry: yes, Effect: none}
-	broken := fault.Hint{Retry: yes, Effect: unsure}
+	refused := fault.Hint{Retry: yes}
+	broken := fault.Hint{Retry: yes}
 	failed := fault.KindConnectionFailed
 	add("dial to a closed port", second(net.Dial("tcp", closedPort(t))), failed, refused)
 	add("http to a closed port", fetch(ctx, fresh, "http://"+closedPort(t)), failed, refused)
@@ -302,7 +302,7 @@ func handshakes(t *testing.T, add adder) {
 		config.RootCAs.AddCert(secure.Certificate())
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 	}
-	refused := fault.Hint{Retry: no, Effect: none, Reason: insecure}
+	refused := fault.Hint{Retry: no, Reason: insecure}
 	failed := fault.KindConnectionFailed
 	add("certificate of an unknown authority", fetch(ctx, &http.Client{}, secure.URL), failed, refused)
 	add("certificate of another name", fetch(ctx, trusting(&tls.Config{ServerName: "other.invalid"}), secure.URL), failed, refused)
@@ -315,13 +315,13 @@ func handshakes(t *testing.T, add adder) {
 		return tls.Client(c, &tls.Config{ServerName: "x"}).Handshake()
 	}(), failed, refused)
 	add("plain HTTP to a TLS server", fetch(ctx, &http.Client{}, "http://"+secure.Listener.Addr().String()),
-		fault.KindClientError, fault.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)})
+		fault.KindClientError, fault.Hint{Retry: no, Status: 400, Reason: fmt.Sprintf(client, 400)})
 	add("client too old", fetch(ctx, trusting(&tls.Config{MaxVersion: tls.VersionTLS12}), start(&tls.Config{MinVersion: tls.VersionTLS13}).URL), failed, refused)
 	add("server too old", fetch(ctx, trusting(&tls.Config{MinVersion: tls.VersionTLS13}), start(&tls.Config{MaxVersion: tls.VersionTLS12}).URL), failed, refused)
-	add("connection that is spoiled in the middle", spoiled(t, secure), failed, fault.Hint{Retry: yes, Effect: unsure})
+	add("connection that is spoiled in the middle", spoiled(t, secure), failed, fault.Hint{Retry: yes})
 	add("no certificate of the client's", fetch(ctx, trusting(&tls.Config{MaxVersion: tls.VersionTLS12}), start(&tls.Config{ClientAuth: tls.RequireAnyClientCert}).URL), failed, refused)
 	add("handshake that takes too long", fetch(ctx, &http.Client{Transport: &http.Transport{TLSHandshakeTimeout: time.Millisecond}}, "https://"+listen(t, func(c net.Conn) { hear(c); hear(c) })),
-		fault.KindTimeout, fault.Hint{Retry: yes, Effect: none})
+		fault.KindTimeout, fault.Hint{Retry: yes})
 }
 
 // spoiled is the error of a TLS connection of which a byte is changed after the
@@ -385,11 +385,11 @@ func names(t *testing.T, add adder) {
 		}}
 		return second((&net.Dialer{Resolver: resolver}).DialContext(ctx, "tcp", "service.invalid.:80"))
 	}
-	add("name that does not exist", lookup(t.Context(), 3), fault.KindConnectionFailed, fault.Hint{Retry: no, Effect: none, Reason: noName})
-	add("name server that fails", lookup(t.Context(), 2), fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: none})
+	add("name that does not exist", lookup(t.Context(), 3), fault.KindConnectionFailed, fault.Hint{Retry: no, Reason: noName})
+	add("name server that fails", lookup(t.Context(), 2), fault.KindConnectionFailed, fault.Hint{Retry: yes})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	add("name server that does not answer", lookup(ctx, 0), fault.KindTimeout, fault.Hint{Retry: yes, Effect: none})
+	add("name server that does not answer", lookup(ctx, 0), fault.KindTimeout, fault.Hint{Retry: yes})
 }
 
 // limitError is an error of a time limit that knows what had been done.
@@ -423,11 +423,10 @@ func timeLimits(t *testing.T, add adder) {
 	t.Cleanup(cancel)
 	caused, cancel := context.WithTimeoutCause(t.Context(), 0, limitError{none})
 	t.Cleanup(cancel)
-	sent := fault.Hint{Retry: yes, Effect: unsure}
-	unsent := fault.Hint{Retry: yes, Effect: none}
-	stopped := fault.Hint{Retry: no, Effect: unsure, Reason: cancelled}
+	sent := fault.Hint{Retry: yes}
+	stopped := fault.Hint{Retry: no, Reason: cancelled}
 	add("deadline of the context", late.Err(), fault.KindTimeout, sent)
-	add("deadline with a cause that knows the effect", context.Cause(caused), fault.KindTimeout, unsent)
+	add("deadline with a cause that knows the effect", context.Cause(caused), fault.KindTimeout, fault.Hint{Retry: yes, Effect: none})
 	add("limit whose effect is known", limitError{fault.EffectCommitted}, fault.KindTimeout, fault.Hint{Retry: yes, Effect: fault.EffectCommitted})
 	add("limit whose effect makes no sense", limitError{harness.Canary}, fault.KindTimeout, sent)
 	add("http with a deadline", fetch(soon(), &http.Client{}, slow.URL), fault.KindTimeout, sent)
@@ -436,9 +435,9 @@ func timeLimits(t *testing.T, add adder) {
 	add("http with a timeout of the header", fetch(t.Context(), &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: time.Millisecond}}, slow.URL), fault.KindTimeout, sent)
 	add("http, cancelled", fetch(gone, &http.Client{}, slow.URL), fault.KindCancelled, stopped)
 	add("cancelled", gone.Err(), fault.KindCancelled, stopped)
-	add("dial without time", second((&net.Dialer{}).DialContext(late, "tcp", slow.Listener.Addr().String())), fault.KindTimeout, unsent)
+	add("dial without time", second((&net.Dialer{}).DialContext(late, "tcp", slow.Listener.Addr().String())), fault.KindTimeout, sent)
 	add("dial, cancelled", second((&net.Dialer{}).DialContext(gone, "tcp", slow.Listener.Addr().String())), fault.KindCancelled,
-		fault.Hint{Retry: no, Effect: none, Reason: cancelled})
+		fault.Hint{Retry: no, Reason: cancelled})
 	add("deadline of a connection", func() error {
 		c, err := net.Dial("tcp", slow.Listener.Addr().String())
 		require.NoError(t, err)
@@ -458,21 +457,21 @@ func timeLimits(t *testing.T, add adder) {
 func theSystem(t *testing.T, add adder) {
 	t.Helper()
 	dir := t.TempDir()
-	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: state})
-	add("file that is there", os.Mkdir(dir, 0o700), fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: state})
-	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: state})
-	full := fault.Hint{Retry: no, Effect: unsure, Reason: storage}
+	add("no such file", second(os.Open(filepath.Join(dir, "nothing"))), fault.KindInternal, fault.Hint{Retry: no, Reason: state})
+	add("file that is there", os.Mkdir(dir, 0o700), fault.KindInternal, fault.Hint{Retry: no, Reason: state})
+	add("file of somebody else", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EACCES}, fault.KindInternal, fault.Hint{Retry: no, Reason: state})
+	full := fault.Hint{Retry: no, Reason: storage}
 	if runtime.GOOS == "linux" {
 		add("full disk", os.WriteFile("/dev/full", []byte(harness.Canary), 0), fault.KindInternal, full)
 	}
 	add("quota", &fs.PathError{Op: "write", Path: harness.Canary, Err: syscall.EDQUOT}, fault.KindInternal, full)
-	add("disk for reading only", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EROFS}, fault.KindInternal, fault.Hint{Retry: no, Effect: none, Reason: state})
-	scarce := fault.Hint{Retry: yes, Effect: none}
+	add("disk for reading only", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EROFS}, fault.KindInternal, fault.Hint{Retry: no, Reason: state})
+	scarce := fault.Hint{Retry: yes}
 	add("too many files", &fs.PathError{Op: "open", Path: harness.Canary, Err: syscall.EMFILE}, fault.KindServiceUnavailable, scarce)
 	add("too many files of all", os.NewSyscallError("pipe", syscall.ENFILE), fault.KindServiceUnavailable, scarce)
 	add("no memory", os.NewSyscallError("mmap", syscall.ENOMEM), fault.KindServiceUnavailable, scarce)
-	add("no buffers", &net.OpError{Op: "write", Err: os.NewSyscallError("sendto", syscall.ENOBUFS)}, fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: unsure})
-	add("not now", syscall.EAGAIN, fault.KindTimeout, fault.Hint{Retry: yes, Effect: unsure})
+	add("no buffers", &net.OpError{Op: "write", Err: os.NewSyscallError("sendto", syscall.ENOBUFS)}, fault.KindConnectionFailed, fault.Hint{Retry: yes})
+	add("not now", syscall.EAGAIN, fault.KindTimeout, fault.Hint{Retry: yes})
 	add("interrupted", syscall.EINTR, fault.KindInternal, unknown)
 	add("no such program", exec.Command("no-such-program-"+harness.Canary).Run(), fault.KindInternal, unknown)
 	add("program that fails", exec.Command("false").Run(), fault.KindInternal, unknown)
@@ -502,12 +501,12 @@ func databases(t *testing.T, add adder) {
 		return db
 	}
 	db := open(driver.ErrBadConn)
-	add("bad connection", second(db.Exec("x")), fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: unsure})
+	add("bad connection", second(db.Exec("x")), fault.KindConnectionFailed, fault.Hint{Retry: yes})
 	add("no rows", open(sql.ErrNoRows).QueryRow("x").Scan(), fault.KindNotFound, fault.Hint{Retry: no})
 	tx, err := db.Begin()
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
-	add("transaction that is over", tx.Commit(), fault.KindInternal, fault.Hint{Retry: no, Effect: unsure})
+	add("transaction that is over", tx.Commit(), fault.KindInternal, fault.Hint{Retry: no})
 	one, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, one.Close())

@@ -46,9 +46,6 @@ func TestHintOfRealErrors(t *testing.T) {
 				"below a tree of others": wrapping{wrapping{fmt.Errorf("%w", errors.Join(wrapping{c.err}))}},
 			} {
 				public, want := failure.Classify(err), c.hint
-				if how == "joined with itself" && want.Effect == "" {
-					want.Effect = unsure // of two failures
-				}
 				require.Equal(t, c.kind, public.Kind(), "%s: %v", how, err)
 				require.Equal(t, want, failure.HintOf(err), "%s: %v", how, err)
 				require.NotContains(t, public.Error(), harness.Canary)
@@ -138,34 +135,34 @@ func TestHintByMethods(t *testing.T) {
 		kind fault.Kind
 		want fault.Hint
 	}{
-		{"status", statusError(503), fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Status: 404, Reason: fmt.Sprintf(client, 404)}},
+		{"status", statusError(503), fault.KindServiceUnavailable, fault.Hint{Retry: yes, Status: 503}},
+		{"status of HTTPStatusCode", httpStatus(404), fault.KindNotFound, fault.Hint{Retry: no, Status: 404, Reason: fmt.Sprintf(client, 404)}},
 		{"status that is none", statusError(200), fault.KindInternal, unknown},
 		{"status of a redirect", statusError(302), fault.KindInternal, unknown},
 		{"status without sense", statusError(-1), fault.KindInternal, unknown},
 		{"status out of range", statusError(600), fault.KindInternal, unknown},
-		{"the outermost status", &saying{status: 429, wrapped: statusError(503)}, fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none, Status: 429}},
-		{"response", answered{&http.Response{StatusCode: http.StatusTooManyRequests, Header: header}}, fault.KindRateLimited, fault.Hint{Retry: yes, After: minute, Effect: none, Status: 429}},
+		{"the outermost status", &saying{status: 429, wrapped: statusError(503)}, fault.KindRateLimited, fault.Hint{Retry: yes, Status: 429}},
+		{"response", answered{&http.Response{StatusCode: http.StatusTooManyRequests, Header: header}}, fault.KindRateLimited, fault.Hint{Retry: yes, After: minute, Status: 429}},
 		{"response that is nil", answered{}, fault.KindInternal, unknown},
-		{"response without a header", answered{&http.Response{StatusCode: http.StatusServiceUnavailable}}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"retryable", retryable{yes: true}, fault.KindInternal, fault.Hint{Retry: yes, Effect: unsure}},
-		{"not retryable", retryable{}, fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: permanent}},
-		{"not retryable, though its status is", retryable{err: statusError(503)}, fault.KindServiceUnavailable, fault.Hint{Retry: no, Effect: unsure, Status: 503, Reason: permanent}},
-		{"retryable, though its status is not", retryable{yes: true, err: statusError(409)}, fault.KindConflict, fault.Hint{Retry: yes, Effect: none, Status: 409}},
-		{"retryable inside of a status", &saying{status: 409, wrapped: retryable{yes: true}}, fault.KindConflict, fault.Hint{Retry: yes, Effect: none, Status: 409}},
-		{"the outermost word", retryable{err: retryable{yes: true}}, fault.KindInternal, fault.Hint{Retry: no, Effect: unsure, Reason: permanent}},
+		{"response without a header", answered{&http.Response{StatusCode: http.StatusServiceUnavailable}}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, Status: 503}},
+		{"retryable", retryable{yes: true}, fault.KindInternal, fault.Hint{Retry: yes}},
+		{"not retryable", retryable{}, fault.KindInternal, fault.Hint{Retry: no, Reason: permanent}},
+		{"not retryable, though its status is", retryable{err: statusError(503)}, fault.KindServiceUnavailable, fault.Hint{Retry: no, Status: 503, Reason: permanent}},
+		{"retryable, though its status is not", retryable{yes: true, err: statusError(409)}, fault.KindConflict, fault.Hint{Retry: yes, Status: 409}},
+		{"retryable inside of a status", &saying{status: 409, wrapped: retryable{yes: true}}, fault.KindConflict, fault.Hint{Retry: yes, Status: 409}},
+		{"the outermost word", retryable{err: retryable{yes: true}}, fault.KindInternal, fault.Hint{Retry: no, Reason: permanent}},
 		{"not retryable, with a wait", retryable{err: &saying{after: minute}}, fault.KindServiceUnavailable, fault.Hint{Retry: no, Reason: permanent}},
 		{"wait", &saying{after: minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute}},
-		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
-		{"wait in a field beside a status", resetting{503, minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute, Effect: unsure, Status: 503}},
+		{"wait of a status", &saying{status: 503, after: minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute, Status: 503}},
+		{"wait in a field beside a status", resetting{503, minute}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: minute, Status: 503}},
 		{"negative wait", &saying{after: -minute}, fault.KindInternal, unknown},
 		{"endless wait", &saying{after: math.MaxInt64}, fault.KindServiceUnavailable, fault.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
 		{"effect", &saying{status: 500, effect: none}, fault.KindServerError, fault.Hint{Retry: yes, Effect: none, Status: 500}},
-		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, fault.Hint{Retry: yes, Effect: unsure, Status: 500}},
-		{"state", &saying{state: "40001"}, fault.KindConflict, fault.Hint{Retry: yes, Effect: none}},
+		{"effect without sense", &saying{status: 500, effect: harness.Canary}, fault.KindServerError, fault.Hint{Retry: yes, Status: 500}},
+		{"state", &saying{state: "40001"}, fault.KindConflict, fault.Hint{Retry: yes}},
 		{"state without sense", &saying{state: harness.Canary}, fault.KindInternal, unknown},
 		{"state that is not known", &saying{state: "XX000"}, fault.KindInternal, unknown},
-		{"standard error inside", &saying{wrapped: net.ErrClosed}, fault.KindConnectionFailed, fault.Hint{Retry: yes, Effect: unsure}},
+		{"standard error inside", &saying{wrapped: net.ErrClosed}, fault.KindConnectionFailed, fault.Hint{Retry: yes}},
 		{"typed nil", (*saying)(nil), fault.KindInternal, unknown},
 		{"typed nil of ours", (*classify.ResponseError)(nil), fault.KindInternal, unknown},
 	} {
@@ -192,29 +189,29 @@ func TestHintOfJoinedErrors(t *testing.T) {
 		err  error
 		want fault.Hint
 	}{
-		{"one says no", errors.Join(statusError(503), statusError(400)), fault.Hint{Retry: no, Effect: unsure, Status: 503, Reason: fmt.Sprintf(client, 400)}},
-		{"the same the other way round", errors.Join(statusError(400), statusError(503)), fault.Hint{Retry: no, Effect: unsure, Status: 400, Reason: fmt.Sprintf(client, 400)}},
-		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute, Effect: unsure}},
-		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), fault.Hint{Retry: yes, Effect: none}},
-		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), fault.Hint{Retry: yes, Effect: unsure}},
+		{"one says no", errors.Join(statusError(503), statusError(400)), fault.Hint{Retry: no, Status: 503, Reason: fmt.Sprintf(client, 400)}},
+		{"the same the other way round", errors.Join(statusError(400), statusError(503)), fault.Hint{Retry: no, Status: 400, Reason: fmt.Sprintf(client, 400)}},
+		{"the longest wait", errors.Join(&saying{after: time.Second}, &saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute}},
+		{"both refused", errors.Join(refused, fmt.Errorf("again: %w", refused)), fault.Hint{Retry: yes}},
+		{"one refused, one not answered", errors.Join(refused, context.DeadlineExceeded), fault.Hint{Retry: yes}},
 		{"one committed", errors.Join(refused, limitError{fault.EffectCommitted}), fault.Hint{Retry: yes, Effect: fault.EffectCommitted}},
 		// Of several failures one that nobody knows may have changed something; of one
 		// failure told twice the part that says nothing is a sentinel.
-		{"one refused, one unknown", errors.Join(refused, nobody), fault.Hint{Retry: yes, Effect: unsure}},
-		{"one unknown, one refused", errors.Join(nobody, refused), fault.Hint{Retry: yes, Effect: unsure}},
-		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), fault.Hint{Retry: yes, Effect: unsure, Status: 429}},
-		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), fault.Hint{Retry: yes, Effect: none}},
-		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), fault.Hint{Retry: yes, Effect: unsure}},
-		{"not found in the clean-up", errors.Join(statusError(503), sql.ErrNoRows), fault.Hint{Retry: no, Effect: unsure, Status: 503}},
-		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), fault.Hint{Retry: yes, Effect: none}},
-		{"an outer word", retryable{err: errors.Join(refused, refused)}, fault.Hint{Retry: no, Effect: none, Reason: permanent}},
-		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), fault.Hint{Retry: yes, Effect: unsure}},
-		{"a fault of which the kind is known, beside nobody", errors.Join(fault.RateLimited("it", 0), nobody), fault.Hint{Retry: yes, Effect: unsure}},
+		{"one refused, one unknown", errors.Join(refused, nobody), fault.Hint{Retry: yes}},
+		{"one unknown, one refused", errors.Join(nobody, refused), fault.Hint{Retry: yes}},
+		{"one refused by a limit, one unknown", errors.Join(statusError(429), nobody), fault.Hint{Retry: yes, Status: 429}},
+		{"one refused, with a sentinel", fmt.Errorf("%w: %w", nobody, refused), fault.Hint{Retry: yes}},
+		{"one refused, and a way back that failed", fmt.Errorf("%w; roll back: %w", refused, context.DeadlineExceeded), fault.Hint{Retry: yes}},
+		{"not found in the clean-up", errors.Join(statusError(503), sql.ErrNoRows), fault.Hint{Retry: no, Status: 503}},
+		{"joined in joined", errors.Join(errors.Join(refused), errors.Join(refused, errors.Join(refused))), fault.Hint{Retry: yes}},
+		{"an outer word", retryable{err: errors.Join(refused, refused)}, fault.Hint{Retry: no, Reason: permanent}},
+		{"beside a fault", errors.Join(fault.New("own_kind", "it failed"), retryable{yes: true}), fault.Hint{Retry: yes}},
+		{"a fault of which the kind is known, beside nobody", errors.Join(fault.RateLimited("it", 0), nobody), fault.Hint{Retry: yes}},
 		{"a fault that says what else failed", fmt.Errorf("%w: %w", fault.New(fault.KindRateLimited, ""), nobody), fault.Hint{Retry: yes, Effect: none}},
-		{"nothing but one", errors.Join(nil, refused, nil), fault.Hint{Retry: yes, Effect: none}},
-		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), fault.Hint{Retry: yes, Effect: unsure}},
-		{"a refusal around more than anybody looks at", &saying{status: 429, wrapped: deep}, fault.Hint{Retry: yes, Effect: unsure, Status: 429}},
-		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), fault.Hint{Retry: no, Effect: unsure, Reason: "it is over"}},
+		{"nothing but one", errors.Join(nil, refused, nil), fault.Hint{Retry: yes}},
+		{"more than anybody looks at", errors.Join(slices.Repeat([]error{refused}, 300)...), fault.Hint{Retry: yes}},
+		{"a refusal around more than anybody looks at", &saying{status: 429, wrapped: deep}, fault.Hint{Retry: yes, Status: 429}},
+		{"beside a fault with guidance", errors.Join(fault.New("own_kind", "it failed").Never("it is over"), retryable{yes: true}), fault.Hint{Retry: no, Reason: "it is over"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, failure.HintOf(c.err))
@@ -230,10 +227,10 @@ func TestHintOfFaults(t *testing.T) {
 		fault.KindUnauthenticated:    {Retry: no, Effect: none},
 		fault.KindPermissionDenied:   {Retry: no, Effect: none},
 		fault.KindRateLimited:        {Retry: yes, Effect: none},
-		fault.KindTimeout:            {Retry: yes, Effect: unsure},
-		fault.KindCancelled:          {Retry: no, Effect: unsure, Reason: cancelled},
+		fault.KindTimeout:            {Retry: yes},
+		fault.KindCancelled:          {Retry: no, Reason: cancelled},
 		fault.KindConnectionFailed:   {Retry: yes},
-		fault.KindServiceUnavailable: {Retry: yes},
+		fault.KindServiceUnavailable: {Retry: yes, Effect: none},
 		fault.KindServerError:        {Retry: yes},
 		fault.KindClientError:        {Retry: no, Reason: "The same call will fail again: change it"},
 		fault.KindConflict:           {},
@@ -266,25 +263,25 @@ func TestHintOfFaults(t *testing.T) {
 
 func TestHintBelowFaults(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-	down := fault.Unavailable("the shop")
+	down := fault.New(fault.KindConnectionFailed, "the shop cannot be reached")
 	for _, c := range []struct {
 		name string
 		err  error
 		want fault.Hint
 	}{
-		{"effect of the cause", down.Because(refused), fault.Hint{Retry: yes, Effect: none}},
+		{"effect of the cause", down.Because(refused), fault.Hint{Retry: yes}},
 		{"wait of the cause", down.Because(&saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute}},
-		{"status of the cause", down.Because(statusError(503)), fault.Hint{Retry: yes, Effect: unsure, Status: 503}},
-		{"cause that says no", down.Because(statusError(400)), fault.Hint{Retry: no, Effect: none, Status: 400, Reason: fmt.Sprintf(client, 400)}},
+		{"status of the cause", down.Because(statusError(503)), fault.Hint{Retry: yes, Status: 503}},
+		{"cause that says no", down.Because(statusError(400)), fault.Hint{Retry: no, Status: 400, Reason: fmt.Sprintf(client, 400)}},
 		{"cause of a kind that says no", down.Because(sql.ErrNoRows), fault.Hint{Retry: yes}},
 		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute}},
 		{"fault as the cause", down.Because(fault.New("own_kind", harness.Canary).After(time.Minute)), fault.Hint{Retry: yes, After: time.Minute}},
 		{"fault as the cause, that says no", down.Because(fault.New("own_kind", harness.Canary).Never(harness.Canary)), fault.Hint{Retry: no}},
-		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), fault.Hint{Retry: yes, Effect: none}},
+		{"cause of the cause", down.Because(fault.New("own_kind", harness.Canary).Because(refused)), fault.Hint{Retry: yes}},
 		{"panic as the cause", down.Because(&fault.PanicError{Value: refused}), unknown},
-		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), fault.Hint{Retry: yes, Effect: none}},
-		{"around the fault", fmt.Errorf("%w: %w", down, refused), fault.Hint{Retry: yes, Effect: none}},
-		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), fault.Hint{Retry: no, Effect: unsure}},
+		{"protocol error as the cause", down.Because(&jsonrpc.Error{Code: 429, Message: harness.Canary}), fault.Hint{Retry: yes}},
+		{"around the fault", fmt.Errorf("%w: %w", down, refused), fault.Hint{Retry: yes}},
+		{"joined in the cause", down.Because(errors.Join(fault.NotFound("a", "b"), refused)), fault.Hint{Retry: no}},
 		{"hidden", classify.HideError(refused, fault.Generic(fault.KindInternal)), unknown},
 		{"hidden with guidance", classify.HideError(refused, down.After(time.Second)), fault.Hint{Retry: yes, After: time.Second}},
 		{"panic", &fault.PanicError{Value: refused}, unknown},
@@ -299,7 +296,7 @@ func TestHintBelowFaults(t *testing.T) {
 }
 
 func TestHintOfSDKTexts(t *testing.T) {
-	require.Equal(t, fault.Hint{Retry: yes, Effect: none}, failure.HintOf(errors.New("the server is busy, retry later")))
+	require.Equal(t, fault.Hint{Retry: yes}, failure.HintOf(errors.New("the server is busy, retry later")))
 	require.Equal(t, fault.Hint{Retry: no, Effect: none}, failure.HintOf(errors.New(`validating "arguments": `+harness.Canary)))
 	require.Equal(t, unknown, failure.HintOf(errors.New("marshaling output: "+harness.Canary)))
 }
@@ -318,14 +315,14 @@ func TestHintRules(t *testing.T) {
 	}{
 		{"all said", errSecret, []fault.HintRule{rule(fault.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"})},
 			fault.Hint{Retry: yes, After: time.Second, Effect: none, Status: 418, Reason: "own"}},
-		{"not asked about this", net.ErrClosed, []fault.HintRule{rule(fault.Hint{Retry: no})}, fault.Hint{Retry: yes, Effect: unsure}},
+		{"not asked about this", net.ErrClosed, []fault.HintRule{rule(fault.Hint{Retry: no})}, fault.Hint{Retry: yes}},
 		{"what it leaves open", limited, []fault.HintRule{rule(fault.Hint{Effect: fault.EffectCommitted})}, fault.Hint{Retry: yes, After: time.Minute, Effect: fault.EffectCommitted, Status: 429}},
-		{"only that it can", limited, []fault.HintRule{rule(fault.Hint{Retry: yes})}, fault.Hint{Retry: yes, After: time.Minute, Effect: none, Status: 429}},
-		{"only that it cannot", limited, []fault.HintRule{rule(fault.Hint{Retry: no})}, fault.Hint{Retry: no, Effect: none, Status: 429}},
-		{"a wait for what cannot succeed", errSecret, []fault.HintRule{rule(fault.Hint{Retry: no, After: time.Minute})}, fault.Hint{Retry: no, Effect: unsure}},
-		{"the first that knows", errSecret, []fault.HintRule{nil, panics, rule(fault.Hint{Retry: yes}), rule(fault.Hint{Retry: no})}, fault.Hint{Retry: yes, Effect: unsure}},
+		{"only that it can", limited, []fault.HintRule{rule(fault.Hint{Retry: yes})}, fault.Hint{Retry: yes, After: time.Minute, Status: 429}},
+		{"only that it cannot", limited, []fault.HintRule{rule(fault.Hint{Retry: no})}, fault.Hint{Retry: no, Status: 429}},
+		{"a wait for what cannot succeed", errSecret, []fault.HintRule{rule(fault.Hint{Retry: no, After: time.Minute})}, fault.Hint{Retry: no}},
+		{"the first that knows", errSecret, []fault.HintRule{nil, panics, rule(fault.Hint{Retry: yes}), rule(fault.Hint{Retry: no})}, fault.Hint{Retry: yes}},
 		{"what makes no sense", errSecret, []fault.HintRule{rule(fault.Hint{Retry: 77, After: -time.Hour, Effect: "so so", Status: 200})}, unknown},
-		{"a wait that makes no sense", errSecret, []fault.HintRule{rule(fault.Hint{Retry: yes, After: math.MaxInt64})}, fault.Hint{Retry: yes, After: 30 * 24 * time.Hour, Effect: unsure}},
+		{"a wait that makes no sense", errSecret, []fault.HintRule{rule(fault.Hint{Retry: yes, After: math.MaxInt64})}, fault.Hint{Retry: yes, After: 30 * 24 * time.Hour}},
 		{"a fault with guidance comes first", fault.New("own_kind", "").Never("it is over").Because(errSecret), []fault.HintRule{rule(fault.Hint{Retry: yes, Effect: none})}, fault.Hint{Retry: no, Effect: none, Reason: "it is over"}},
 		{"a fault without guidance does not", fault.NotFound("a", "b").Because(errSecret), []fault.HintRule{rule(fault.Hint{Retry: yes})}, fault.Hint{Retry: yes}},
 		{"not for a panic", &fault.PanicError{Value: errSecret}, []fault.HintRule{rule(fault.Hint{Retry: yes})}, unknown},
@@ -341,8 +338,8 @@ func TestHintSurvivesEvilErrors(t *testing.T) {
 			evil := &saying{panicking: method, wrapped: net.ErrClosed}
 			require.NotPanics(t, func() {
 				require.Equal(t, fault.KindConnectionFailed, failure.Classify(evil).Kind(), "what stands below is found")
-				require.Equal(t, fault.Hint{Retry: yes, Effect: unsure}, failure.HintOf(evil, is))
-				require.Equal(t, fault.Hint{Retry: yes, Effect: unsure}, failure.HintOf(fault.Unavailable("x").Because(evil), is))
+				require.Equal(t, fault.Hint{Retry: yes}, failure.HintOf(evil, is))
+				require.Equal(t, fault.Hint{Retry: yes, Effect: none}, failure.HintOf(fault.Unavailable("x").Because(evil), is), "the fault says it")
 			})
 		})
 	}
@@ -356,8 +353,8 @@ func TestHintSurvivesEvilErrors(t *testing.T) {
 	require.NotPanics(t, func() {
 		require.Equal(t, fault.RetryYes, failure.HintOf(fault.Unavailable("x").Because(evilJoin{}), is).Retry)
 		refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-		require.Equal(t, fault.Hint{Retry: no, Effect: unsure, Reason: permanent},
-			failure.HintOf(retryable{err: fault.Unavailable("x").Because(errors.Join(refused, evil{"Unwrap", refused}))}), "what stands around stays, and nothing is certain")
+		require.Equal(t, fault.Hint{Retry: no, Effect: none, Reason: permanent},
+			failure.HintOf(retryable{err: fault.Unavailable("x").Because(errors.Join(refused, evil{"Unwrap", refused}))}), "what stands around stays")
 		require.Equal(t, unknown, failure.HintOf(evilJoin{}, is))
 		require.Equal(t, unknown, failure.HintOf(evilGRPC{nil}))
 		require.Equal(t, unknown, failure.HintOf(evilGRPC{&evilStatus{}}))
@@ -419,7 +416,7 @@ func TestFailureHint(t *testing.T) {
 	rule := func(r fault.Retryable) *call.Settings {
 		return &call.Settings{Hints: []fault.HintRule{func(error) (fault.Hint, bool) { return fault.Hint{Retry: r}, true }}}
 	}
-	sent := fault.Hint{Retry: yes, Effect: unsure}
+	sent := fault.Hint{Retry: yes}
 
 	require.Equal(t, sent, hint(t.Context(), nil, context.DeadlineExceeded))
 	require.Equal(t, sent, hint(t.Context(), said(context.DeadlineExceeded), nil), "a typed handler's")

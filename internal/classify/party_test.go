@@ -114,14 +114,14 @@ func TestPathsOfTheCaller(t *testing.T) {
 func TestEffectsOfSeveral(t *testing.T) {
 	wrong := errors.Join(fault.Invalid("n", "five", "an integer"), fault.Invalid("m", 6, "a string"))
 	require.Equal(t, none, failure.HintOf(wrong).Effect, "nothing was run")
-	require.Equal(t, unsure, failure.HintOf(errors.Join(wrong, errSecret)).Effect)
-	// What the cause proves stays when somebody words it.
+	require.Empty(t, failure.HintOf(errors.Join(wrong, errSecret)).Effect)
+	// A rule knows only the error, and an error proves nothing.
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	rule := func(error) *fault.Error { return fault.Unavailable("the shop").After(time.Second) }
 	f := classify.Of(refused, classify.Options{Rules: []classify.Rule{rule}})
 	require.Equal(t, classify.Ruled, f.Origin)
-	require.Equal(t, none, hintOf(f).Effect)
-	require.Equal(t, none, failure.HintOf(fault.Timeout("the shop", 0).Because(refused)).Effect)
+	require.Empty(t, hintOf(f).Effect)
+	require.Empty(t, failure.HintOf(fault.Timeout("the shop", 0).Because(refused)).Effect)
 }
 
 // upstream starts a server over HTTP whose tool answers with the given error, and
@@ -148,14 +148,14 @@ func TestGatewaysUpstream(t *testing.T) {
 		kind fault.Kind
 		hint fault.Hint
 	}{
-		jsonrpc.CodeInvalidParams:  {fault.KindClientError, fault.Hint{Retry: no, Effect: none, Reason: "The service refused the request"}},
-		jsonrpc.CodeMethodNotFound: {fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: unsupported}},
-		jsonrpc.CodeInternalError:  {fault.KindServerError, fault.Hint{Retry: no, Effect: unsure}},
-		-32002:                     {fault.KindNotFound, fault.Hint{Retry: no, Effect: none, Reason: "The service refused the request"}},
-		403:                        {fault.KindServerError, fault.Hint{Retry: no, Effect: none, Reason: credentials}},
-		429:                        {fault.KindRateLimited, fault.Hint{Retry: yes, Effect: none}},
-		503:                        {fault.KindServiceUnavailable, fault.Hint{Retry: yes, Effect: unsure}},
-		12345:                      {fault.KindServerError, fault.Hint{Retry: no, Effect: unsure}},
+		jsonrpc.CodeInvalidParams:  {fault.KindClientError, fault.Hint{Retry: no, Reason: "The service refused the request"}},
+		jsonrpc.CodeMethodNotFound: {fault.KindServerError, fault.Hint{Retry: no, Reason: unsupported}},
+		jsonrpc.CodeInternalError:  {fault.KindServerError, fault.Hint{Retry: no}},
+		-32002:                     {fault.KindNotFound, fault.Hint{Retry: no, Reason: "The service refused the request"}},
+		403:                        {fault.KindServerError, fault.Hint{Retry: no, Reason: credentials}},
+		429:                        {fault.KindRateLimited, fault.Hint{Retry: yes}},
+		503:                        {fault.KindServiceUnavailable, fault.Hint{Retry: yes}},
+		12345:                      {fault.KindServerError, fault.Hint{Retry: no}},
 	} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			err := upstream(t, &jsonrpc.Error{Code: code, Message: harness.Canary, Data: []byte(`"` + harness.Canary + `"`)})
@@ -210,7 +210,7 @@ func TestSessionThatEnds(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 	f := classify.Of(err, classify.Options{})
 	require.Equal(t, fault.KindConnectionFailed, f.Fault.Kind())
-	require.Equal(t, fault.EffectUnknown, hintOf(f).Effect)
+	require.Empty(t, hintOf(f).Effect)
 	require.Equal(t, fault.KindInternal, classify.Of(io.EOF, classify.Options{}).Fault.Kind(), "the end of a text, as likely")
 }
 

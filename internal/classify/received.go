@@ -45,6 +45,11 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	}
 	public := fault.New(kind, sentence(message))
 	for line := range strings.SplitSeq(lines, "\n") {
+		if wait, ok := strings.CutPrefix(line, asksToWait); ok {
+			if retry, ok := retryOf("yes, after " + wait); ok {
+				public = public.WithRetry(fault.Retry{RetryAfterSeconds: retry.RetryAfterSeconds})
+			}
+		}
 		switch name, said, _ := strings.Cut(line, ": "); name {
 		case "Suggestion":
 			public = public.Suggest(sentence(said))
@@ -72,13 +77,16 @@ func cutLast(text, sep string) (before, after string, found bool) {
 // ours reports whether a text begins with one of the lines that follow the message. Foreign lines
 // are quoted, so they do not.
 func ours(text string) bool {
-	for _, label := range []string{"Suggestion: ", "Details: ", "Retry: ", "Next: ", "Try: ", "Reference: "} {
+	for _, label := range []string{"Suggestion: ", "Details: ", asksToWait, "Retry: ", "Next: ", "Try: ", "Reference: "} {
 		if strings.HasPrefix(text, label) {
 			return true
 		}
 	}
 	return false
 }
+
+// asksToWait begins the line about a wait of which nothing else is known.
+const asksToWait = "The service asks to wait "
 
 // maxReceived bounds the text that is read. Texts of mcpchain are shorter.
 const maxReceived = 64 << 10

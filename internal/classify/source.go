@@ -10,8 +10,8 @@ import (
 // sources come first.
 type Source uint8
 
-// The sources. The first four prove only what became of the step that failed, and nothing about
-// the call: see [Source.Derived].
+// The sources. The first four are guesses of ours about a second try, and never about an effect:
+// see [Source.Derived].
 const (
 	Nobody   Source = iota
 	ByKind          // the row of a kind that our tables derived from an error
@@ -44,6 +44,6 @@ type Says struct {
 	Reason string // of Retry: a sentence of ours without a full stop
 
 	After  time.Duration
-	Effect fault.Effect
-	Proof  Source // of Effect
+	Effect fault.Effect // a statement: a method Effect of the error, or a fault below it
+	Proof  Source       // of Effect
 }

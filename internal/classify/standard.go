@@ -22,7 +22,7 @@ import (
 )
 
 // standard returns the clue that the type of a standard library's error gives, without
-// looking at what it wraps. It names an effect only if that is certain.
+// looking at what it wraps.
 func (w *walker) standard(err error) clue {
 	switch {
 	case err == io.ErrUnexpectedEOF && !w.network: // most often an answer that was cut; a file or a text ends so, too
@@ -45,7 +45,7 @@ func (w *walker) standard(err error) clue {
 	case *net.OpError:
 		c = ofOperation(e)
 	case *net.DNSError:
-		c = clue{kind: fault.KindConnectionFailed, effect: fault.EffectNone}
+		c = clue{kind: fault.KindConnectionFailed}
 		if e.IsNotFound {
 			c = refused(fault.KindConnectionFailed, reasonName)
 		}
@@ -69,7 +69,7 @@ func (w *walker) standard(err error) clue {
 		if reflect.TypeOf(err).String() == "http.tlsHandshakeTimeoutError" {
 			c = insecure
 		}
-		late := clue{kind: fault.KindTimeout, effect: c.effect}
+		late := clue{kind: fault.KindTimeout}
 		if c.kind != "" {
 			late.party = fault.PartyUpstream
 		}
@@ -78,7 +78,7 @@ func (w *walker) standard(err error) clue {
 	return c
 }
 
-var badAnswer = clue{kind: fault.KindServerError, effect: fault.EffectUnknown}
+var badAnswer = clue{kind: fault.KindServerError}
 
 // ofPath returns the clue of a path that is missing, forbidden or invalid. The caller is
 // to blame only if it named the path: any other is a file of the server's own.
@@ -99,9 +99,6 @@ func (w *walker) ofPath(op, path string, err error) clue {
 	}
 	c := clue{kind: kind, party: fault.PartyCaller, terse: true}
 	c.public = fault.Generic(kind).WithMessage(fmt.Sprintf(format, words.Quote(words.Line(name), maxName)))
-	if kind == fault.KindClientError && op != "write" && op != "read" {
-		c.effect = fault.EffectNone
-	}
 	return c
 }
 
@@ -162,31 +159,26 @@ func (w *walker) sent(path string) string {
 }
 
 func ofOperation(e *net.OpError) clue {
-	c := clue{kind: fault.KindConnectionFailed}
-	switch e.Op {
-	case "dial", "listen", "proxyconnect", "socks connect":
-		c.effect = fault.EffectNone
-	case "remote error", "local error": // how crypto/tls reports an alert
+	switch {
+	case e.Op == "remote error", e.Op == "local error": // how crypto/tls reports an alert
 		return ofTLS(safe.Error(e.Err))
-	case "read", "readfrom", "write", "writeto", "sendfile", "splice", "close":
-		c.effect = fault.EffectUnknown
+	case errors.Is(e.Err, context.Canceled):
+		return clue{kind: fault.KindCancelled}
+	default:
+		return clue{kind: fault.KindConnectionFailed}
 	}
-	if errors.Is(e.Err, context.Canceled) {
-		c.kind = fault.KindCancelled
-	}
-	return c
 }
 
 // errnos are the numbers with a meaning that does not depend on a path.
 var errnos = table[syscall.Errno]{
-	{&clue{kind: fault.KindConnectionFailed, effect: fault.EffectNone}, []syscall.Errno{syscall.ECONNREFUSED, syscall.ENOTCONN}},
-	{&cut, []syscall.Errno{syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE}},
-	{&clue{kind: fault.KindConnectionFailed}, []syscall.Errno{syscall.EHOSTUNREACH, syscall.ENETUNREACH}},
+	{&cut, []syscall.Errno{
+		syscall.ECONNREFUSED, syscall.ENOTCONN, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
+	}},
 	{
-		&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes, effect: fault.EffectNone},
+		&clue{kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes},
 		[]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS},
 	},
 	// A part may have been written.
-	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonStorage, effect: fault.EffectUnknown}, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}},
+	{&clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonStorage}, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}},
 	{&badState, []syscall.Errno{syscall.EROFS}},
 }

@@ -18,10 +18,10 @@ import (
 
 var (
 	// absent is a driver's or a store's report that what was asked for does not exist.
-	absent = clue{kind: fault.KindNotFound, party: fault.PartyCaller, retry: fault.RetryNo, effect: fault.EffectNone}
+	absent = clue{kind: fault.KindNotFound, party: fault.PartyCaller, retry: fault.RetryNo}
 
-	// cut is a connection that one of its sides ended.
-	cut = clue{kind: fault.KindConnectionFailed, effect: fault.EffectUnknown}
+	// cut is a connection that could not be made or was ended.
+	cut = clue{kind: fault.KindConnectionFailed}
 
 	// insecure is a handshake that failed: nothing had been sent, and it fails again until a
 	// certificate or a setting changes.
@@ -29,9 +29,8 @@ var (
 
 	// busy is the SDK's refusal of a call before its handler runs.
 	busy = clue{
-		kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes, effect: fault.EffectNone,
-		public: fault.New(fault.KindServiceUnavailable, "the server is busy now").
-			WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}),
+		kind: fault.KindServiceUnavailable, party: fault.PartyServer, retry: fault.RetryYes,
+		public: fault.New(fault.KindServiceUnavailable, "the server is busy now"),
 	}
 )
 
@@ -45,18 +44,15 @@ var cutByShutdown = clue{
 func incapable(what string) *clue {
 	public := fault.New(fault.KindPreconditionFailed, "this call needs "+what+", which the client of this session does not support").
 		Suggest("Tell the user, or call something that does not ask back.")
-	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: fault.RetryNo, reason: reasonClient, effect: fault.EffectNone, public: public}
+	return &clue{kind: public.Kind(), party: fault.PartyCaller, retry: fault.RetryNo, reason: reasonClient, public: public}
 }
 
 // sentinels are errors that only their text identifies, of the standard library and of libraries
 // that are not imported for it. The whole text must be equal.
 var sentinels = table[string]{
 	{&stopped, []string{context.Canceled.Error()}},
-	// A driver should return ErrBadConn only if the database has done nothing, but lib/pq also
-	// returns it when the answer to a statement does not come: https://github.com/lib/pq/issues/939.
-	{&cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error()}},
+	{&cut, []string{io.ErrClosedPipe.Error(), mcp.ErrConnectionClosed.Error(), driver.ErrBadConn.Error(), sql.ErrConnDone.Error()}},
 	{&clue{kind: fault.KindNotFound}, []string{sql.ErrNoRows.Error()}},
-	{&clue{kind: fault.KindConnectionFailed}, []string{sql.ErrConnDone.Error()}},
 	{&clue{party: fault.PartyServer, retry: fault.RetryNo}, []string{sql.ErrTxDone.Error()}},
 	{&insecure, []string{http.ErrSchemeMismatch.Error()}},
 	{&disconnected, []string{
@@ -64,7 +60,7 @@ var sentinels = table[string]{
 		"conn closed", "closed pool", "invalid connection", "bad connection", "nats: connection closed",
 	}},
 	// Circuit breakers and limiters (failsafe-go, gobreaker) refuse a call before it is made.
-	{&overloaded, []string{
+	{&unavailable, []string{
 		"circuit breaker open", "circuit breaker is open", "bulkhead full", "failure rate exceeded",
 		"redis: connection pool timeout", "redigo: connection pool exhausted", "gocql: no hosts available in the pool",
 		"clickhouse: acquire conn timeout. you can increase the number of max open conn or the dial timeout",
@@ -135,7 +131,7 @@ func ofWholeText(text string) clue {
 	case status != 0:
 		return ofStatus(status)
 	case strings.HasSuffix(text, " attempt(s)") && strings.Contains(text, " giving up after "): // go-retryablehttp
-		return shutDown
+		return unavailable
 	case strings.Contains(text, "(Client.Timeout exceeded"), strings.HasSuffix(text, ": context deadline exceeded"):
 		return tooSlow
 	default:

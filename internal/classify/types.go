@@ -122,8 +122,6 @@ func (f *family) reader() reader {
 
 // families are read in no other way.
 var families = []family{
-	// It holds the last error only, and an earlier request may have been sent.
-	{path: "github.com/failsafe-go/failsafe-go/retrypolicy", name: "ExceededError", says: &clue{effect: fault.EffectUnknown}},
 	{path: "github.com/cenkalti/backoff", name: "PermanentError", says: &permanent},
 	{path: "github.com/avast/retry-go", name: "unrecoverableError", says: &permanent},
 	{path: "github.com/cenkalti/backoff", name: "RetryAfterError", read: func(err error) clue {
@@ -138,7 +136,7 @@ var families = []family{
 	{path: "moby/moby/client", name: "errConnectionFailed", says: &unreachable},
 	{path: "go-sql-driver/mysql", name: "MySQLError", numbers: &mysql, fields: []string{"Number"}},
 	{path: "go-mssqldb", name: "Error", numbers: &sqlServer, fields: []string{"Number"}},
-	{path: "go-mssqldb", name: "ServerError", says: &shutDown},
+	{path: "go-mssqldb", name: "ServerError", says: &unavailable},
 	{path: "ClickHouse", name: "Exception", numbers: &clickHouse, fields: []string{"Code"}},
 	{path: "franz-go/pkg/kerr", name: "Error", numbers: &kafka, fields: []string{"Code"}},
 	{path: "segmentio/kafka-go", name: "Error", numbers: &kafka},
@@ -247,7 +245,7 @@ var markers = []struct {
 	{(*interface{ Unauthorized() })(nil), &badLogin},
 	{(*interface{ Forbidden() })(nil), &noCredentials},
 	{(*interface{ ResourceExhausted() })(nil), &limited},
-	{(*interface{ Unavailable() })(nil), &shutDown},
+	{(*interface{ Unavailable() })(nil), &unavailable},
 	{(*interface{ NotImplemented() })(nil), &unimplemented},
 	{(*interface{ System() })(nil), &broken},
 	{(*interface{ Internal() })(nil), &broken},
@@ -395,7 +393,7 @@ func ofGRPCStatus(status reflect.Value) clue {
 			// read after the call was carried out: https://github.com/grpc/grpc/pull/10612.
 			return failed
 		case c.kind == fault.KindServiceUnavailable && strings.HasPrefix(text, "connection error: desc = \"transport: Error while dialing"):
-			return unreachable // the call was not sent
+			return unreachable
 		}
 	}
 	if d, ok := reflect.TypeAssert[interface{ Details() []any }](status); ok && c.retry == fault.RetryYes {

@@ -17,6 +17,11 @@ const MaxAfter = 30 * 24 * time.Hour
 // Bounded returns a wait that is neither negative nor longer than 30 days.
 func Bounded(d time.Duration) time.Duration { return min(max(d, 0), MaxAfter) }
 
+// Asked reports whether r says only how long a service asked to wait.
+func Asked(r fault.Retry) bool {
+	return r.RetryAfterSeconds > 0 && r == fault.Retry{RetryAfterSeconds: r.RetryAfterSeconds}
+}
+
 // Seconds returns a number of seconds as a wait, zero if it is none.
 func Seconds(s float64) time.Duration {
 	if !(s > 0) { // also NaN
@@ -36,11 +41,7 @@ func ofResponse(status int, h http.Header, limit bool, wait time.Duration) clue 
 		c = limited
 		c.status = status
 	}
-	said := WaitOf(h, time.Now(), c.kind == fault.KindRateLimited)
-	c.after = cmp.Or(said, wait)
-	if status == http.StatusServiceUnavailable && said > 0 {
-		c.effect = fault.EffectNone // refused on purpose, not by an intermediary that lost the answer
-	}
+	c.after = cmp.Or(WaitOf(h, time.Now(), c.kind == fault.KindRateLimited), wait)
 	return c
 }
 

@@ -240,7 +240,7 @@ func (v *visit) readsAndWrites(t *testing.T) {
 `+v.masked("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W `+v.second()+`.
 Reference: REF`, "read_slow", nil)
 	require.Equal(t, 3, v.runs(t, "read_slow"), "the server has tried by itself")
-	said := v.says(t, `Timeout: the operation did not finish in time. It is not known whether the step that failed took effect.
+	said := v.says(t, `Timeout: the operation did not finish in time.
 `+v.masked("")+`Reference: REF`, "write_slow", nil)
 	require.Nil(t, said.Retry, "nobody knows, and nobody annotated it")
 	require.Equal(t, 1, v.runs(t, "write_slow"))
@@ -391,7 +391,7 @@ Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
 `+v.masked("")+`Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
-	v.says(t, `Internal error: the server failed unexpectedly. It is not known whether this call took effect.
+	v.says(t, `Internal error: the server failed unexpectedly.
 `+v.masked("")+`Reference: REF (give it to the user to report)`, "exit", nil)
 	_, f := v.call(t, "release", map[string]any{"keys": []string{"stuck 0", "stuck 1", "stuck 2", "stuck 3"}})
 	require.Nil(t, f)

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -22,8 +22,7 @@ type Safety uint8
 
 // What a repetition of a call can do.
 const (
-	Unsaid     Safety = iota // no annotation: MCP's default is that the tool may destroy something
-	Writes                   // the annotations say that it destroys or adds something
+	Writes     Safety = iota // it may take effect a second time, as MCP assumes of a tool without annotations
 	Keyed                    // a write under an idempotency key: it takes effect once
 	Idempotent               // a repetition has no further effect
 	Reads                    // it has no effect at all
@@ -33,15 +32,13 @@ const (
 func SafetyOf(a *mcp.ToolAnnotations) Safety {
 	switch {
 	case a == nil:
-		return Unsaid
+		return Writes
 	case a.ReadOnlyHint:
 		return Reads
 	case a.IdempotentHint:
 		return Idempotent
-	case a.DestructiveHint != nil: // false says that it adds, which is not repeatable either
-		return Writes
 	default:
-		return Unsaid
+		return Writes
 	}
 }
 
@@ -62,7 +59,7 @@ type Known struct {
 // Situation holds the facts around a failure. The zero Situation knows nothing about the tool and
 // counts nothing. Its functions are called at most once, and only if their answer matters.
 type Situation struct {
-	// Safety says what a repetition can do. Nil means Unsaid.
+	// Safety says what a repetition can do. Nil means Writes.
 	Safety func() Safety
 
 	// Costly means that Safety is not called only to decide whether "nothing was changed" is worth
@@ -95,14 +92,10 @@ type Counts struct {
 // Answer says whether a call may be made again, and names the source of each part.
 type Answer struct {
 	Retry fault.Retry     // what the caller reads, unless By is Nobody
-	By    classify.Source // the source of ShouldRetry; Nobody: the caller reads nothing about calling again
-	Proof classify.Source // the source of Retry.Effect; Nobody if that is empty, or unknown because nothing names an effect
+	By    classify.Source // the source of Retry; Nobody: the caller reads nothing about calling again
+	Proof classify.Source // the source of Retry.Effect; Nobody if that is empty
 
-	// Step is what the caller reads about the step that failed, if the error proves nothing about
-	// the whole call: one or more sentences without the last full stop, "" for none.
-	Step string
-
-	// Effect is the effect of the call, even if Retry omits it as obvious. It is "" if unknown.
+	// Effect is the effect of the call, even if Retry omits it as obvious. It is "" if nobody knows.
 	Effect fault.Effect
 
 	Hint fault.Hint // whether a second try can succeed at all, whatever a repetition does
@@ -126,124 +119,107 @@ const (
 	limitOfCaller  = "Your time limit for this call was over"
 )
 
-// The sentences about the step that failed, and about a call of which nothing else is shown.
-const (
-	stepChangedNothing = "The step that failed changed nothing"
-	stepRefused        = "The step that failed changed nothing, and will fail again unless something changes"
-	stepUnknown        = "It is not known whether the step that failed took effect"
-	callUnknown        = "It is not known whether this call took effect"
-)
-
 // Again decides whether a failed call may be made again, and names the source of the decision. No
 // other function decides it.
 //
-// What our tables derive from an error is true of the step that failed. The handler may have done
-// something before that step, so nothing about the call follows from it alone. An answer about the
-// call needs a statement (a fault, a rule, a method of the error, a kind that was chosen) or the
-// annotations of the tool.
+// An error proves what it is, never what became of the call: a client may have followed a redirect or
+// sent a request twice, and a handler may have changed something before. An effect is known if it was
+// said (by a fault, a rule or a method of the error), proven (the handler did not run), witnessed, or
+// left open by a cut. If it is not known, the annotations of the tool decide. Of any other tool
+// nothing is said, except what was said on purpose, and the wait that a service asked for.
 func Again(k *Known, at Situation) Answer {
-	kind := k.Fault.Kind()
-	row := kinds.Of(string(kind))
-	own, said := k.Fault.Retry()
-	declined := kind == fault.KindCancelled && k.Origin == classify.Worded // a person or a service declined
-
-	can := k.can(kind, row)
-	derived := can.by.Derived()
-	effect, proof := k.effect(can, row, declined)
-	step := k.step()
-	a := Answer{Hint: can.Hint, By: can.by}
+	row := kinds.Of(string(k.Fault.Kind()))
+	own, said := k.own()
+	can := k.can(row)
+	a := Answer{Hint: can.Hint, By: can.by, Effect: can.Effect, Proof: can.proof}
 	r := fault.Retry{ShouldRetry: can.Retry == fault.RetryYes, Reason: can.Reason}
-	if derived || declined && !said {
+	declined := k.Origin == classify.Worded && k.Fault.Kind() == fault.KindCancelled && !said // by a person or a service
+	if can.by.Derived() || declined {
 		r.Reason = "" // it describes the step, or a caller that has gone
 	}
-	effect, proof = at.outweigh(&r, own, can.by, r.ShouldRetry || derived && k.unexpected(), effect, proof)
-	once := false
+	if at.Cut && a.Effect == "" {
+		a.Effect, a.Proof = fault.EffectUnknown, classify.Cut
+	}
+	a.outweigh(&at, &r, own, r.ShouldRetry || can.by.Derived() && k.unexpected())
+	onPurpose := !can.by.Derived() && !r.ShouldRetry || said && k.Origin != classify.Ruled // a rule knows only the error
+
+	once, asked := false, false
 	switch {
-	case effect == fault.EffectCommitted:
-		r.ShouldRetry, r.Effect, a.By = false, effect, proof
-	case effect == fault.EffectNone:
-		if derived {
-			a.By = proof
+	case a.Effect == fault.EffectCommitted:
+		r.ShouldRetry, r.Effect, a.By = false, a.Effect, a.Proof
+	case a.Effect == fault.EffectNone:
+		if can.by.Derived() {
+			a.By = a.Proof
 		}
-		begun := !said && (derived || mayHaveBegun(row))
-		if own.Effect == effect || (begun || r.ShouldRetry && proof == classify.Witnessed) && (at.Costly || at.safety() != Reads) { // else it is obvious
-			r.Effect = effect
+		if own.Effect == a.Effect || a.Proof != classify.ByChoice && (r.ShouldRetry || can.by.Derived()) && (at.Costly || at.safety() != Reads) { // else it is obvious
+			r.Effect = a.Effect
 		}
-	case !derived && !r.ShouldRetry && effect == "", said && effect == "" && (step != fault.EffectUnknown || proof == classify.ByRule): // the answer holds whatever a repetition does
+	case a.Effect == "" && onPurpose: // the answer holds whatever a repetition does
+	case at.safety() >= Idempotent:
+		if once = a.harmless(k, can, at.safety() == Idempotent, &r); at.safety() == Reads {
+			if a.Effect = fault.EffectNone; r.ShouldRetry && at.Cut {
+				r.Effect, a.Proof = a.Effect, classify.Annotated
+			}
+		}
+	case at.safety() == Keyed && r.ShouldRetry:
+		r.Reason, a.By = sameKey, classify.Annotated
+	case a.Effect == fault.EffectUnknown:
+		if can.by.Derived() || a.Proof == classify.Witnessed {
+			a.By = a.Proof
+		}
+		if r.Effect = a.Effect; r.ShouldRetry || !said && can.by == classify.Cut {
+			r.Reason = "" // it belongs to a call that may be made again
+		}
+		r.ShouldRetry = false
 	default:
-		switch safety := at.safety(); {
-		case safety == Keyed && r.ShouldRetry:
-			r.Reason, a.By = sameKey, classify.Annotated
-		case safety < Idempotent:
-			a.Step = k.told(step, at.Cut)
-			effect, proof = fault.EffectUnknown, a.write(k, can, step, proof, safety == Writes, &r)
-		default:
-			if once = a.harmless(k, can, safety == Idempotent, &r); r.ShouldRetry && safety == Reads && at.Cut {
-				r.Effect, proof = fault.EffectNone, classify.Annotated
-			}
-			if safety == Reads {
-				effect = fault.EffectNone
-			}
+		r, asked = k.asked(can), true
+		if a.By = classify.Nobody; r != (fault.Retry{}) {
+			a.By = can.by
 		}
 	}
-	if at.Running && r.Effect == fault.EffectUnknown {
-		r.Reason = mayStillChange
-	}
 	switch {
+	case asked:
+	case at.Running && r.Effect == fault.EffectUnknown:
+		r.Reason = mayStillChange
 	case r.ShouldRetry && !once:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
 	case r.Reason == "" && r.Effect != fault.EffectUnknown && can.by == classify.ByChoice && !r.Partial && !declined:
 		r.Reason = cmp.Or(row.Reason, row.Again)
 	}
 	if at.Counted != nil {
-		a.count(&r, kind, once, at.Counted(r))
+		a.count(&r, k.Fault.Kind(), once, at.Counted(r))
 	}
-	if a.Effect = effect; effect == "" && !can.proof.Derived() {
-		a.Effect = can.Effect
+	return a.said(k, can, r)
+}
+
+// own returns what the fault says about a second try. A wait alone says nothing about it.
+func (k *Known) own() (own fault.Retry, said bool) {
+	own, said = k.Fault.Retry()
+	return own, said && !classify.Asked(own)
+}
+
+// asked returns the wait that a service asked for, and nothing else.
+func (k *Known) asked(can word) fault.Retry {
+	own, _ := k.Fault.Retry()
+	wait := cmp.Or(can.After, k.Says.After, classify.Seconds(own.RetryAfterSeconds))
+	if wait >= classify.MaxAfter { // it was cut to it
+		wait = 0
 	}
-	return a.said(k, can, r, proof)
+	return fault.Retry{RetryAfterSeconds: math.Ceil(wait.Seconds())}
 }
 
 // said fills in what the caller reads, if the answer has a source.
-func (a Answer) said(k *Known, can word, r fault.Retry, proof classify.Source) Answer {
-	if a.By == classify.Nobody {
-		return a
+func (a Answer) said(k *Known, can word, r fault.Retry) Answer {
+	if a.By != classify.Nobody {
+		a.Retry = r
 	}
-	if a.Retry = r; r.Effect != "" {
-		a.Proof = proof
+	if a.Retry.Effect == "" {
+		a.Proof = classify.Nobody
 	}
 	if can.by == classify.ByChoice && a.By == can.by && (k.Origin == classify.Explained || k.Refused) { // the handler did not run
 		a.By = classify.Proven
 	}
 	return a
-}
-
-// write decides about a call that may have taken effect, and may take effect a second time. It
-// returns the source of the effect.
-func (a *Answer) write(k *Known, can word, step fault.Effect, proof classify.Source, annotated bool, r *fault.Retry) classify.Source {
-	_, said := k.Fault.Retry()
-	switch derived := can.by.Derived(); {
-	case proof == classify.Witnessed: // a request was sent, and its answer lost
-		r.Effect, a.By = fault.EffectUnknown, proof
-	case step == fault.EffectNone && (derived || can.by == classify.ByChoice || can.by == classify.ByError):
-		a.By = classify.Nobody // a passing failure is that of the step, whose effect is known
-	case !derived:
-		if r.Effect = fault.EffectUnknown; proof.Derived() {
-			proof = can.by
-		}
-	case annotated && (step == fault.EffectUnknown || k.silent()):
-		r.Effect, a.By, proof = fault.EffectUnknown, classify.Annotated, classify.Annotated
-	default:
-		a.By = classify.Nobody
-	}
-	if r.Effect != "" {
-		a.Step = "" // the line about calling again says it
-	}
-	if r.ShouldRetry || !said && (can.by == classify.ByChoice || can.by == classify.Cut) {
-		r.Reason = "" // it belongs to a call that may be made again
-	}
-	r.ShouldRetry = false
-	return proof
 }
 
 // harmless decides about a call whose repetition has no further effect. once reports whether it
@@ -281,58 +257,24 @@ func (k *Known) unexpected() bool {
 // it says nothing.
 func (k *Known) chosen() bool { return k.Chosen && k.Fault.Kind() != fault.KindInternal }
 
-// silent reports whether the failure has no public message and no chosen kind.
-func (k *Known) silent() bool {
-	return (k.Origin.Unworded() || k.Origin == classify.Bug) && !k.chosen()
-}
-
-// step returns the effect that the error proves for the step that failed. It proves nothing about
-// the call.
-func (k *Known) step() fault.Effect {
-	if !k.Says.Proof.Derived() {
-		return ""
-	}
-	return k.Says.Effect
-}
-
-// told returns what the caller reads about the step that failed.
-func (k *Known) told(step fault.Effect, cut bool) string {
-	text := ""
-	switch {
-	case cut:
-		return ""
-	case step == fault.EffectNone && k.Says.Retry == fault.RetryNo && !k.Shown: // else the error's own text says why
-		text = stepRefused
-	case step == fault.EffectNone:
-		text = stepChangedNothing
-	case k.unexpected():
-		if k.silent() && !k.Shown { // else the error's own text may say more
-			text = callUnknown
-		}
-	case step == fault.EffectUnknown:
-		text = stepUnknown
-	}
-	if k.Says.After > 0 && k.Says.After < classify.MaxAfter { // a wait as long as MaxAfter was cut to it
-		text = joined(text, "The service accepts calls again after "+words.Wait(k.Says.After))
-	}
-	return text
-}
-
 func (at *Situation) safety() Safety {
 	if at.Safety == nil {
-		return Unsaid
+		return Writes
 	}
-	return at.Safety()
+	safety := at.Safety()
+	at.Safety = As(safety).Safety // so that it is called once
+	return safety
 }
 
-// can says whether a second try can succeed at all. Each field comes from the first source that has
-// it: the fault, a rule, the error, the kind. A call that its caller gave up is not repeated.
-func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
+// can says whether a second try can succeed at all, and what was said of the effect. Each field comes
+// from the first source that has it: the fault, a rule, the error, the kind. A call that its caller
+// gave up is not repeated.
+func (k *Known) can(row *kinds.Row) word {
 	if k.Hint != nil {
 		return word{Hint: *k.Hint, by: k.By, proof: k.By}
 	}
 	w := word{}
-	own, said := k.Fault.Retry()
+	own, said := k.own()
 	if said {
 		w = word{Hint: fault.Hint{Retry: fault.RetryNo, Effect: classify.Effect(own.Effect), Reason: own.Reason}, by: k.By, proof: k.By}
 		if own.ShouldRetry {
@@ -343,21 +285,32 @@ func (k *Known) can(kind fault.Kind, row *kinds.Row) word {
 		w.fill(word{Hint: k.Rule, by: classify.ByRule, proof: classify.ByRule})
 	}
 	w.fill(k.error(row))
+	if w.Effect == "" && k.refuses() {
+		w.Effect, w.proof = fault.EffectNone, classify.ByChoice
+	}
 	if w.Retry != fault.RetryYes {
 		w.After = 0
 	}
 	switch {
 	case said:
 	case errors.Is(k.Ended, context.Canceled) && (w.Retry != fault.RetryNo || w.by.Derived()):
-		cancelled := kinds.Of(string(fault.KindCancelled)).Reason
-		w.Retry, w.After, w.Reason, w.by = fault.RetryNo, 0, cancelled, classify.Cut
-		if w.proof.Derived() {
+		w.Retry, w.After, w.Reason, w.by = fault.RetryNo, 0, kinds.Of(string(fault.KindCancelled)).Reason, classify.Cut
+		if w.Effect == "" {
 			w.Effect, w.proof = fault.EffectUnknown, classify.Cut
 		}
-	case errors.Is(k.Ended, context.DeadlineExceeded) && kind == fault.KindTimeout && w.by.Derived():
+	case errors.Is(k.Ended, context.DeadlineExceeded) && k.Fault.Kind() == fault.KindTimeout && w.by.Derived():
 		w.Reason, w.by = limitOfCaller, classify.Cut
+		if w.Effect == "" {
+			w.Effect, w.proof = fault.EffectUnknown, classify.Cut
+		}
 	}
 	return w
+}
+
+// refuses reports whether the handler, or what refuses a call before it, says by the kind of its own
+// fault that nothing was done. A rule knows only the error, so that its fault does not say it.
+func (k *Known) refuses() bool {
+	return !k.Mixed && (k.Own || k.Origin == classify.Explained || k.Refused) && faults.Refuses(k.Fault)
 }
 
 // error combines what the error says with what its kind says. A kind that was chosen on purpose
@@ -382,54 +335,10 @@ func (k *Known) error(row *kinds.Row) word {
 		w.by, w.Reason = classify.ByChoice, ""
 	}
 	w.After, w.Status, w.Effect, w.proof = says.After, says.Status, says.Effect, says.Proof
-	ofKind := classify.ByKind
-	if chosen {
-		ofKind = classify.ByChoice
-	}
-	if effect := fault.Effect(row.Effect); effect != "" && (w.Effect == "" || chosen && w.proof.Derived() && (row.Final && w.proof == classify.ByKind || w.Effect == effect)) {
-		w.Effect, w.proof = effect, ofKind
-	}
 	if w.Retry != fault.RetryYes {
 		w.After = 0
 	}
 	return w
-}
-
-// effect returns the effect of the call, if something states it: the fault, a rule, a method of the
-// error, or a kind that was chosen. A fault that speaks of a second try but not of the effect does
-// not override its cause.
-func (k *Known) effect(can word, row *kinds.Row, declined bool) (effect fault.Effect, proof classify.Source) {
-	own, said := k.Fault.Retry()
-	switch {
-	case said && own.Effect != "":
-		return own.Effect, k.By
-	case said && can.Effect != fault.EffectNone, declined:
-		effect, proof = k.Says.Effect, k.Says.Proof
-	case said: // a rule or the cause says that nothing changed, but the fault does not
-		return "", can.proof
-	case k.chosen() && can.proof.Derived() && can.Effect != fault.EffectUnknown && (k.Fault.Kind() == fault.KindNotFound || row.Final && row.Effect == string(fault.EffectNone)):
-		return fault.EffectNone, classify.ByChoice
-	default:
-		effect, proof = can.Effect, can.proof
-	}
-	if proof.Derived() {
-		return "", classify.Nobody
-	}
-	return effect, proof
-}
-
-// mayHaveBegun reports whether a failure of this kind leaves open whether the call took effect,
-// because a service was at work. The other kinds are refusals.
-func mayHaveBegun(row *kinds.Row) bool {
-	return row.Party == "upstream" || row.Effect == string(fault.EffectUnknown)
-}
-
-// joined joins two sentences, without the last full stop.
-func joined(first, second string) string {
-	if first == "" {
-		return second
-	}
-	return strings.TrimRight(first, ". ") + ". " + second
 }
 
 // count replaces the advice if the counts exceed a limit. once means that the call may fail twice
@@ -452,9 +361,6 @@ func (a *Answer) count(r *fault.Retry, kind fault.Kind, once bool, n Counts) {
 		return
 	}
 	r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds, a.By = false, 0, 0, classify.Counted
-	if a.Loop {
-		a.Step = "" // a caller that is to stop needs no time for the next call
-	}
 	if r.Effect != fault.EffectUnknown && !r.Partial { // else the line about the effect says what to do
 		r.Reason += ". " + instead(kind, n.Steps)
 	}

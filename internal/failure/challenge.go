@@ -55,15 +55,7 @@ func IsScope(text string) bool {
 }
 
 // Repeats reports whether the caller may send the same call a second time, at once: it only reads,
-// is idempotent, was seen to have changed nothing, or the fault itself says that it did not. A rule
-// and a table know the step that failed, which may not have been the first one.
+// is idempotent, or is known to have changed nothing.
 func (f *Failure) Repeats(safety func() Safety) bool {
-	stated := f.view.Origin == classify.Worded
-	if own, _ := f.view.Fault.Retry(); own.Effect == fault.EffectNone {
-		stated = true
-	}
-	if again := f.Again(Situation{}); again.Effect == fault.EffectNone && (stated || f.Witness().Effect() == fault.EffectNone) {
-		return true
-	}
-	return safety() >= Idempotent
+	return f.Again(Situation{}).Effect == fault.EffectNone || safety() >= Idempotent
 }

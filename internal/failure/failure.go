@@ -21,7 +21,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A Failure is what the middlewares of a call know about one failure of it. All
@@ -50,10 +49,6 @@ type Failure struct {
 type Guidance struct {
 	// Retry replaces what the failure itself says. Nil means that the caller reads nothing about it.
 	Retry *fault.Retry
-
-	// Step is what the error proves about the step that failed. It follows the message, if that is
-	// one line. It has no full stop at its end; empty means nothing.
-	Step string
 
 	// Suggestion replaces the failure's own; empty means none.
 	Suggestion string
@@ -354,7 +349,6 @@ func (f *Failure) Fault() *fault.Error {
 			if f.guidance.Retry != nil {
 				e = e.WithRetry(*f.guidance.Retry)
 			}
-			e = f.stepped(e)
 		}
 		for _, add := range f.added {
 			safe.Call(func() { // a function that panics changes nothing
@@ -394,26 +388,6 @@ func (f *Failure) Guide(g Guidance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.guidance, f.guided, f.public = g, true, nil
-}
-
-// stepped returns e with the sentence about the step that failed. The caller holds the lock.
-func (f *Failure) stepped(e *fault.Error) *fault.Error {
-	message := e.Message()
-	if f.guidance.Step == "" || strings.ContainsAny(message, "\r\n") {
-		return e
-	}
-	if message == "" {
-		message = fault.Generic(e.Kind()).Message()
-	}
-	return e.WithMessage(words.Ended(message) + " " + f.guidance.Step)
-}
-
-// Original returns e with the text of the error itself, and the sentence about the step that
-// failed.
-func (f *Failure) Original(e *fault.Error, text string) *fault.Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.stepped(e.WithMessage(text))
 }
 
 // Guided reports whether [Failure.Guide] was called.

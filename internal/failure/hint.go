@@ -12,8 +12,8 @@ import (
 // the whole tree of wrapped and joined errors and below faults, and survives errors and rules that
 // panic.
 //
-// The effect is that of the one failure that the error reports. A handler that had changed
-// something before this failure states that with [fault.Error.WithRetry].
+// The effect is "" unless a fault, a rule or a method Effect of the error states it: an error proves
+// what it is, never what became of the call.
 func HintOf(err error, rules ...fault.HintRule) fault.Hint {
 	if err == nil {
 		return fault.Hint{}

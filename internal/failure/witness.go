@@ -49,19 +49,18 @@ func (f *Failure) Seen() fault.Effect {
 	return effect
 }
 
-// outweigh returns the effect of the call and its source: what was seen, else effect and proof,
-// which are known without it. own is the Retry of the fault. by is the source of r. again reports
-// whether a second try may succeed.
-func (at *Situation) outweigh(r *fault.Retry, own fault.Retry, by classify.Source, again bool, effect fault.Effect, proof classify.Source) (fault.Effect, classify.Source) {
+// outweigh replaces the effect of the answer by what was seen. own is the Retry of the fault. again
+// reports whether a second try may succeed.
+func (a *Answer) outweigh(at *Situation, r *fault.Retry, own fault.Retry, again bool) {
 	seen, part := at.seen(own.Effect, again)
 	if seen == "" {
 		r.Partial = own.Partial && own.Effect == fault.EffectCommitted
-		return effect, proof
+		return
 	}
-	if r.Partial = part; part && (r.ShouldRetry || by < classify.ByRule) {
+	if r.Partial = part; part && (r.ShouldRetry || a.By < classify.ByRule) {
 		r.Reason = "" // a derived reason is about the step that failed
 	}
-	return seen, classify.Witnessed
+	a.Effect, a.Proof = seen, classify.Witnessed
 }
 
 // seen returns the effect that was seen, "" if what else is known decides. part reports whether it
@@ -82,9 +81,7 @@ func (at *Situation) seen(said fault.Effect, again bool) (effect fault.Effect, p
 		}
 		return effect, false
 	}
-	safety := at.safety()
-	at.Safety = As(safety).Safety // so that it is called once
-	switch {
+	switch safety := at.safety(); {
 	case safety == Reads:
 		return "", false
 	case effect == fault.EffectCommitted && again && safety > Writes:

@@ -50,7 +50,7 @@ func TestAgainWitnessed(t *testing.T) {
 					if rule != nil {
 						k.Rule = *rule
 					}
-					for _, safety := range safe5 {
+					for _, safety := range safe4 {
 						without := failure.Again(k, failure.As(safety))
 						for _, w := range seen {
 							for _, running := range []bool{false, true} {

@@ -26,6 +26,9 @@ func ScrubbedBy(e *fault.Error, scrubber func(string) string) *fault.Error {
 // without a line break before or after, and "" for no steps.
 func StepsText(steps []fault.Step) string { return inner.StepsText(steps) }
 
+// Refuses reports whether a handler that returns e says by its kind that it has done nothing.
+func Refuses(e *fault.Error) bool { return inner.Refuses(e) }
+
 // Besides returns what the text of a fault says besides its message, without the reference and without
 // a line break before or after. It is for words that are shown already, below which it stands.
 func Besides(e *fault.Error) string { return inner.Besides(e) }

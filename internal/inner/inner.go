@@ -10,6 +10,8 @@ var (
 	ScrubbedBy func(e error, scrubber func(string) string) error
 	// StepsText takes a []fault.Step.
 	StepsText func(steps any) string
+	// Refuses reports what the kind of the fault says.
+	Refuses func(e error) bool
 	// Besides returns what the text says besides the message.
 	Besides func(e error) string
 	// Steps returns how many recovery steps a fault has.

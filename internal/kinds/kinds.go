@@ -34,7 +34,10 @@ type Row struct {
 	Reason string // why not to try again, a sentence without a full stop, or ""
 	Again  string // used if there is no Reason and no other answer, or ""
 	Final  bool   // no private cause makes a second try worth while
-	Effect string // "none" or "unknown" where the kind proves it, or ""
+
+	// Refuses means that a handler that returns a fault of this kind has refused the call and done
+	// nothing. The kind of any other error says nothing about an effect.
+	Refuses bool
 
 	Party string // the party to blame: "caller", "server", "upstream", or "" if the kind does not decide it
 }
@@ -135,7 +138,7 @@ var table = []Row{
 		Suggestion: "Correct the arguments and call again.",
 		Code:       invalidParams, Legacy: -32004, Outcome: "validation",
 		Arrives: []int64{invalidParams},
-		Retry:   No, Final: true, Effect: "none", Party: "caller",
+		Retry:   No, Final: true, Refuses: true, Party: "caller",
 	},
 	{
 		Kind: "not_found", Label: "Not found", Message: "the requested item does not exist",
@@ -156,27 +159,27 @@ var table = []Row{
 		Kind: "unauthenticated", Label: "Not authenticated", Message: "this call needs valid credentials",
 		Suggestion: "Ask the user to sign in or to renew the credentials, then call again.",
 		Code:       403, Legacy: -32001, Outcome: "denied",
-		Retry: No, Final: true, Effect: "none", Party: "caller",
+		Retry: No, Final: true, Refuses: true, Party: "caller",
 	},
 	{
 		Kind: "permission_denied", Label: "Permission denied", Message: "this call is not permitted",
 		Suggestion: "Ask the user to obtain the permission or to choose another way.",
 		Code:       403, Legacy: -32001, Outcome: "denied",
 		Arrives: []int64{403},
-		Retry:   No, Final: true, Effect: "none", Party: "caller",
+		Retry:   No, Final: true, Refuses: true, Party: "caller",
 	},
 	{
 		Kind: "rate_limited", Label: "Rate limited", Message: "too many calls were made in a short time",
 		Suggestion: "Make fewer calls.",
 		Code:       429, Legacy: -32002, Outcome: "rate_limited",
 		Arrives: []int64{429},
-		Retry:   Yes, Effect: "none",
+		Retry:   Yes, Refuses: true,
 		Again: failsTheSame,
 	},
 	{
 		Kind: "repeated_failure", Label: "Repeated failure", Message: "this call has failed several times and was not made again",
 		Code: 508, Legacy: 508, Outcome: "refused", // 508: Loop Detected (RFC 5842)
-		Retry: No, Final: true, Effect: "none", Party: "caller",
+		Retry: No, Final: true, Refuses: true, Party: "caller",
 		Again: failsTheSame,
 	},
 	{
@@ -184,14 +187,14 @@ var table = []Row{
 		Suggestion: "Ask for less at a time, if the tool allows it.",
 		Code:       504, Legacy: -32003, Outcome: "timeout",
 		Arrives: []int64{504},
-		Retry:   Yes, Effect: "unknown",
-		Again: failsTheSame,
+		Retry:   Yes,
+		Again:   failsTheSame,
 	},
 	{
 		Kind: "cancelled", Label: "Cancelled", Message: "the operation was cancelled before it finished",
 		Code: 499, Legacy: 499, Outcome: "cancelled",
 		Arrives: []int64{499},
-		Retry:   No, Final: true, Reason: "The call was cancelled", Effect: "unknown",
+		Retry:   No, Final: true, Reason: "The call was cancelled",
 	},
 	{
 		Kind: "connection_failed", Label: "Connection failed", Message: "a service that is needed could not be reached",
@@ -205,7 +208,7 @@ var table = []Row{
 		Suggestion: "Keep the arguments: they are not the cause.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Arrives: []int64{503},
-		Retry:   Yes, Party: "upstream",
+		Retry:   Yes, Refuses: true, Party: "upstream",
 		Again: failsTheSame,
 	},
 	{
@@ -239,7 +242,7 @@ var table = []Row{
 		Kind: "internal_error", Label: "Internal error", Message: "the server failed unexpectedly",
 		Code: internalError, Legacy: internalError, Outcome: "internal_error",
 		Arrives: []int64{internalError},
-		Retry:   No, Effect: "unknown", Party: "server",
+		Retry:   No, Party: "server",
 	},
 	{
 		Kind: "tool_error", Label: "Tool error", Message: "the tool reported a failure",

@@ -25,7 +25,6 @@ func TestEveryRowIsWhole(t *testing.T) {
 		if row.Code != -32602 && row.Code != -32603 {
 			require.False(t, row.Code >= -32768 && row.Code <= -32000, kind)
 		}
-		require.Contains(t, []string{"", "none", "unknown"}, row.Effect, kind)
 		require.Contains(t, []string{"", "caller", "server", "upstream"}, row.Party, kind)
 		require.False(t, row.Final && row.Retry != kinds.No, "%s: what is final is not tried again", kind)
 	}

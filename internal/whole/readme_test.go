@@ -820,7 +820,7 @@ func readmeCode(t *testing.T) {
 	readmeAgent(mcp.NewClient(&mcp.Implementation{Name: "agent"}, nil))
 	known, hint := readmeClassify(context.DeadlineExceeded)
 	require.Equal(t, fault.KindTimeout, known.Kind())
-	require.Equal(t, fault.EffectUnknown, hint.Effect)
+	require.Empty(t, hint.Effect)
 	_, told := failed(errors.New("no rows"))
 	require.EqualError(t, told, "no rows")
 	require.Equal(t, fault.KindRateLimited, middleware.Classify(readmeResponse(&http.Response{StatusCode: http.StatusTooManyRequests})).Kind())

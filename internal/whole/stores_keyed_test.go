@@ -25,10 +25,10 @@ func TestAKeyInTheAdvice(t *testing.T) {
 		says    string
 		runs    int
 	}{
-		"kept":            {&replay.Options{}, syscall.ECONNRESET, "It is not known whether the step that failed took effect", 1},
+		"kept":            {&replay.Options{}, syscall.ECONNRESET, "Connection failed", 1},
 		"had no effect":   {&replay.Options{}, refused, "Nothing was changed by this call", 2},
 		"is run again":    {rerun, syscall.ECONNRESET, "With the same idempotency key it takes effect only once", 2},
-		"no key is known": {nil, syscall.ECONNRESET, "It is not known whether the step that failed took effect", 2},
+		"no key is known": {nil, syscall.ECONNRESET, "Connection failed", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs := 0

@@ -28,8 +28,7 @@ type advice struct {
 	after time.Duration // kept to exactly; zero: not said
 	most  int           // attempts in all, by the server's count; zero: not said
 
-	// foreign: the server gives no guidance, so nothing is known of a second try of
-	// a write.
+	// foreign: the server gives no guidance, so nothing is known of a second try of a write.
 	foreign bool
 }
 
@@ -46,7 +45,12 @@ func adviceOf(r response) advice {
 	if tool, ok := r.res.(*mcp.CallToolResult); ok && tool != nil && tool.InputRequests != nil {
 		return a
 	}
-	if said, ok := r.failure.Retry(); ok {
+	said, ok := r.failure.Retry()
+	switch {
+	case classify.Asked(said): // the server knows nothing of a second try
+		a.hint.Retry, a.after, a.foreign = fault.RetryYes, spanOf(said.RetryAfterSeconds, time.Second), true
+		return a
+	case ok:
 		a.found.By = classify.ByFault
 		a.after, a.most = spanOf(said.RetryAfterSeconds, time.Second), said.MaxAttempts
 		a.hint.Effect = said.Effect

@@ -24,7 +24,7 @@ func TestKnownToolsAreBounded(t *testing.T) {
 	for _, cursor := range []string{"", "2", "3"} {
 		known.learn(&mcp.ClientRequest[mcp.Params]{Session: session, Params: &mcp.ListToolsParams{Cursor: cursor}}, page)
 	}
-	require.Equal(t, map[string]failure.Safety{"7": failure.Reads, "2999": failure.Unsaid}, of(&known, session, "7", "2999"), "not called twice")
+	require.Equal(t, map[string]failure.Safety{"7": failure.Reads, "2999": failure.Writes}, of(&known, session, "7", "2999"), "not called twice")
 	s, _ := known.sessions.Get(session)
 	require.Len(t, s, maxTools)
 }
@@ -59,7 +59,7 @@ func TestKnownToolsAreReplaced(t *testing.T) {
 	learn("2", &mcp.Tool{Name: "b", Annotations: reads})
 	require.Equal(t, map[string]failure.Safety{"a": failure.Reads, "b": failure.Reads}, of(&known, session, "a", "b"))
 	learn("", &mcp.Tool{Name: "a"})
-	require.Equal(t, map[string]failure.Safety{"a": failure.Unsaid, "b": failure.Unsaid}, of(&known, session, "a", "b"))
+	require.Equal(t, map[string]failure.Safety{"a": failure.Writes, "b": failure.Writes}, of(&known, session, "a", "b"))
 	learn("2", &mcp.Tool{Name: strings.Repeat("x", maxName+1), Annotations: reads})
 	kept, _ := known.sessions.Get(session)
 	require.Len(t, kept, 1, "a name without end is not kept")

@@ -78,8 +78,8 @@ func (s *Session) statusError(res *http.Response, inSession bool) error {
 		return s.redirectError(res)
 	}
 	cause := retry.FromResponse(res)
-	means := middleware.HintOf(cause)
-	e := &failure{text: cause.Error(), cause: cause, effect: means.Effect, status: res.StatusCode, refused: means.Retry == fault.RetryNo}
+	refused := middleware.HintOf(cause).Retry == fault.RetryNo
+	e := &failure{text: cause.Error(), cause: cause, effect: effectOf(res.StatusCode), status: res.StatusCode, refused: refused}
 	switch {
 	case res.StatusCode == http.StatusUnauthorized && s.accepted == nil: // or it is the client's own
 		e.hint = "Whoever runs mcpchain has to pass a valid token with -header, or in the headers of its file."
@@ -93,6 +93,15 @@ func (s *Session) statusError(res *http.Response, inSession bool) error {
 		e.kind = middleware.Classify(cause).Kind()
 	}
 	return e
+}
+
+// effectOf returns the effect of a call that was sent once and answered with the status of a failure. A refusal
+// proves that the one request did nothing; a gateway may have lost the answer in all other cases.
+func effectOf(status int) fault.Effect {
+	if status <= http.StatusUnavailableForLegalReasons && status != http.StatusRequestTimeout {
+		return fault.EffectNone
+	}
+	return fault.EffectUnknown
 }
 
 // redirectError is for a redirect that is not followed. One that asks for the same request elsewhere
