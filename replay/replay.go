@@ -17,9 +17,10 @@
 // # What is kept
 //
 // Final answers: successes, and failures after which something was or may have been
-// changed. After wrong arguments, refusals and other failures that changed nothing,
-// after requests for input and after cancellations, nothing is kept, and the same key
-// runs the handler again. The same key with other arguments is a conflict.
+// changed. After wrong arguments, refusals and other failures that changed nothing, and after
+// requests for input, nothing is kept, and the same key runs the handler again. After a
+// cancellation, or if a second run does no harm, it is only kept that the call was made: the same
+// key runs the handler again if that does no harm. The same key with other arguments is a conflict.
 //
 // The calls of a list form (package batch) have the key of the list. Under the same key the same
 // list gets the answers that its items had, and runs the other items. Another list is a conflict.
