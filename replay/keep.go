@@ -167,7 +167,9 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 		}
 	}
 	if end == unknown {
-		last, _ = a.seal(record{Holder: a.holder, Args: a.args, Ended: true, Again: a.rerunnable()}) // else the record stays that says that it runs
+		if last, err = a.seal(record{Holder: a.holder, Args: a.args, Ended: a.ended, Again: a.rerunnable()}); err != nil {
+			last = nil // the record stays that says that it runs
+		}
 	}
 	write := func(ctx context.Context) error {
 		a.mu.Lock()
@@ -234,7 +236,7 @@ func (a *attempt) runs(item store.Item) bool {
 		return true
 	}
 	rec, err := a.open(item.Value)
-	return err == nil && rec.Holder == a.holder && !rec.Done && !rec.Ended && !rec.Withdrawn
+	return err == nil && rec.Holder == a.holder && !rec.Done && !rec.Ended && !rec.Again && !rec.Withdrawn
 }
 
 // hold renews the lease. A lease that was lost, as while the store was away for longer than it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/replay"
@@ -172,6 +174,22 @@ func TestAnAnswerOfTheStoreThatIsLostWhileTheLeaseIsTakenAgain(t *testing.T) {
 		require.Equal(t, "paid", <-answered)
 		require.Equal(t, "paid", says(t, server, "k", `{}`))
 		require.EqualValues(t, 1, b.paid.Load())
+	})
+}
+
+// TestAHandlerThatWasLeftBehind has not ended, although its call was answered.
+func TestAHandlerThatWasLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) { time.Sleep(time.Hour); return text("late"), nil }}
+		server := replay.New(owned(replay.Options{Grace: -1}))(deadline.New(&deadline.Options{Limit: time.Minute, Logger: slog.New(slog.DiscardHandler)})(b.handle))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, _ = server(ctx, "tools/call", request("k", `{}`))
+		f := refused(t, server, request("k", `{}`))
+		require.Equal(t, "KEY_UNKNOWN_END", f.Code())
+		notDead(t, f)
+		require.EqualValues(t, 1, b.paid.Load())
+		time.Sleep(2 * time.Hour)
 	})
 }
 

@@ -238,6 +238,7 @@ type attempt struct {
 
 	holder string        // the lease and the record have it while they belong to this attempt
 	at     store.Version // of the record that says that the handler runs
+	ended  bool          // the handler has returned
 
 	mu    sync.Mutex // guards what follows while the handler runs
 	lease *store.Lease
@@ -459,6 +460,7 @@ func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
 	detached, cancel, done := a.detach(ctx)
 	end := unknown
 	defer func() { // a panic and runtime.Goexit too
+		a.ended = detached.Err() == nil // else package deadline may have left the handler behind
 		cancel()
 		a.keep(context.WithoutCancel(ctx), beat, end, res, err)
 		done()
