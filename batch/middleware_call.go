@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/listform"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -31,6 +33,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		return nil, err
 	}
 	run := l.run[f]
+	var began atomic.Bool // an item got through
 	one := func(ctx context.Context, i int) (any, error) {
 		item := listform.Request(req, f.Tool, listform.Arguments(head, items[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
@@ -39,15 +42,22 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		failed := below.Failure(res, err)
 		if failed == nil {
 			if value, err = valueOf(res, f, items[i], run.MaxBytes); err == nil {
+				began.Store(true)
 				_, err = below.Finish(res, nil)
 				return value, err
 			}
 			failed = below.Failure(nil, err)
 		}
+		if whole := c.ListRefused(); whole == nil || !safe.Is(err, whole) {
+			began.Store(true)
+		}
 		public, quote := publish(below, failed, err)
 		return nil, &publishedError{public, quote}
 	}
 	result := newBatch(ctx, items, one, &run).run(ctx)
+	if whole := c.ListRefused(); whole != nil && !began.Load() {
+		return nil, whole
+	}
 	result.listName = f.Items
 	answer, complete := result.ToolResult(), call.NewResult(c.Request())
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -40,6 +41,9 @@ type limiter struct {
 	queued int
 	pass   uint32
 	timer  *time.Timer
+
+	sweeper *time.Timer
+	sweeps  time.Duration // the first time in table.due when sweeper was set, zero when it has fired
 }
 
 func (l *limiter) now() time.Duration { return time.Since(l.epoch) }
@@ -131,10 +135,7 @@ func (l *limiter) enter(a *candidate) error {
 
 // line lets a call run if it can, and else puts it into the queue, or refuses it.
 func (l *limiter) line(a *candidate, now time.Duration) (*waiter, error) {
-	if len(l.table.buckets)+len(l.rules) > l.MaxBuckets {
-		l.table.sweep(now)
-	}
-	defer l.table.sweep(now)
+	l.table.sweep(now)
 	l.findBuckets(a)
 	if l.queued == 0 && fits(a, now) {
 		l.grant(a, now)
@@ -174,7 +175,36 @@ func (l *limiter) settle(h *hold) {
 	for _, b := range h.buckets[:h.n] {
 		l.table.settle(b)
 	}
+	l.sweepLater()
 }
+
+// sweepLater has the table swept when the first bucket may be full, whether a call comes or not.
+func (l *limiter) sweepLater() {
+	if len(l.table.due) == 0 || l.sweeps != 0 && l.sweeps <= l.table.due[0].at {
+		return
+	}
+	l.sweeps = l.table.due[0].at
+	wait := max(l.sweeps-l.now(), sweepPause)
+	if l.sweeper != nil {
+		l.sweeper.Reset(wait)
+		return
+	}
+	limiter := weak.Make(l) // a limiter that nobody has does not stay until its buckets are full
+	l.sweeper = time.AfterFunc(wait, func() {
+		l := limiter.Value()
+		if l == nil {
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.table.sweep(l.now())
+		l.sweeps = 0
+		l.sweepLater()
+	})
+}
+
+// sweepPause is the shortest time between two sweeps.
+const sweepPause = time.Millisecond
 
 // fits reports whether every bucket has room for a call.
 func fits(a *candidate, now time.Duration) bool {

@@ -161,3 +161,53 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		runtime.KeepAlive(l)
 	})
 }
+
+// TestIdleBucketsGo without a call, whichever limit is the longest, and in whichever order they came.
+func TestIdleBucketsGo(t *testing.T) {
+	for name, at := range map[string]int{"the long one first": 0, "in between": 3500, "the long one last": 6999} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stats Stats
+				l := newLimiter(Options{Limits: []Limit{{Calls: 60}, {Name: "day", Tools: []string{"report"}, Calls: 1, Per: 24 * time.Hour}}, Wait: -1, Stats: &stats})
+				for i := range 7000 {
+					tool := "a"
+					if i == at {
+						tool = "report"
+					}
+					req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: tool}, Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: fmt.Sprint(i)}}}
+					a := &candidate{ctx: t.Context(), req: req, tool: tool, method: middleware.MethodCallTool, limits: l.methods[middleware.MethodCallTool] | l.tools[tool], hold: hold{cost: 1}}
+					require.NoError(t, l.admit(a))
+					l.release(a)
+				}
+				require.EqualValues(t, 7001, stats.Buckets.Load())
+				time.Sleep(2 * time.Minute)
+				require.EqualValues(t, 1, stats.Buckets.Load(), "nobody calls any more")
+				time.Sleep(24 * time.Hour)
+				require.Zero(t, stats.Buckets.Load())
+			})
+		})
+	}
+}
+
+// TestALimiterThatNobodyHasIsFreed, however long its limits are.
+func TestALimiterThatNobodyHasIsFreed(t *testing.T) {
+	gone := make(chan struct{})
+	func() {
+		l := newLimiter(Options{Limits: []Limit{{Calls: 1, Per: 24 * time.Hour}}, Wait: -1})
+		runtime.AddCleanup(l, func(done chan struct{}) { close(done) }, gone)
+		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "a"}}
+		a := &candidate{ctx: t.Context(), req: req, tool: "a", method: middleware.MethodCallTool, limits: l.methods[middleware.MethodCallTool], hold: hold{cost: 1}}
+		require.NoError(t, l.admit(a))
+		l.release(a)
+		require.NotNil(t, l.sweeper)
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case <-gone:
+			return true
+		default:
+			return false
+		}
+	}, 10*time.Second, time.Millisecond)
+}

@@ -101,8 +101,8 @@ func checked(where string, v any) (string, error) {
 	return key, nil
 }
 
-// nameOf returns the name of a record.
-func nameOf(owner, tool, key string) string { return stored.OwnedName("replay/", owner, tool, key) }
+// codeUnknownEnd is the code of a call of which nobody can say what it changed.
+const codeUnknownEnd = "KEY_UNKNOWN_END"
 
 // The errors that a caller gets. The handler was not run.
 var (
@@ -120,9 +120,14 @@ var (
 			WithCode("KEY_IN_USE").
 			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2, Effect: fault.EffectNone, Reason: "With the same key it gets the answer of the first call"})
 
-	errUnknownEnd = fault.New(fault.KindConflict, "an earlier call with this idempotency key ended without an answer, and was not repeated").
-			WithCode("KEY_UNKNOWN_END").
+	errEnded = fault.New(fault.KindConflict, "an earlier call with this idempotency key ended without an answer, and was not repeated").
+			WithCode(codeUnknownEnd).
 			Suggest("Check whether the change was made. If it was not, call again with a new key.").
+			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
+
+	errUnknownEnd = fault.New(fault.KindConflict, "it is not known whether an earlier call with this idempotency key has ended, and it was not repeated").
+			WithCode(codeUnknownEnd).
+			Suggest("Check whether the change was made. If the call still runs, a later repetition with the same key gets its answer, and a new key makes it twice.").
 			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 
 	errTooManyKeys = fault.New(fault.KindRateLimited, "too many idempotency keys were used").
@@ -175,7 +180,7 @@ func (a *attempt) replayed(rec record, version store.Version) (mcp.Result, error
 	if err := json.Unmarshal(rec.Answer.Result, &first); err != nil {
 		return nil, unavailable(fmt.Errorf("replay: an answer cannot be read: %w", err))
 	}
-	k := &kept{name: a.name, version: version, args: fingerprint(a.req.Params.Arguments), res: &first}
+	k := &kept{name: a.name, version: version, args: fingerprint(a.list, a.req.Params.Arguments), res: &first}
 	if len(rec.Answer.Result) <= maxCached {
 		a.recent.add(k)
 	}
@@ -192,13 +197,19 @@ const maxCached = 16 << 10
 type kept struct {
 	name    string
 	version store.Version
-	args    uint64 // the fingerprint of the arguments as they were sent
+	args    uint64 // the fingerprint of the arguments as they were sent, of a list too
 	res     *mcp.CallToolResult
 }
 
 var seed = maphash.MakeSeed()
 
-func fingerprint(args json.RawMessage) uint64 { return maphash.Bytes(seed, args) }
+func fingerprint(list string, args json.RawMessage) uint64 {
+	of := maphash.Bytes(seed, args)
+	if list != "" {
+		of = maphash.Comparable(seed, [2]uint64{of, maphash.String(seed, list)})
+	}
+	return of
+}
 
 func (c *cache) slot(name string) *atomic.Pointer[kept] {
 	return &c.slots[maphash.String(seed, name)%uint64(len(c.slots))]
@@ -206,12 +217,12 @@ func (c *cache) slot(name string) *atomic.Pointer[kept] {
 
 func (c *cache) add(k *kept) { c.slot(k.name).Store(k) }
 
-func (c *cache) find(name string, version store.Version, args json.RawMessage) *kept {
+func (c *cache) find(name string, version store.Version, list string, args json.RawMessage) *kept {
 	if version == 0 {
 		return nil
 	}
 	k := c.slot(name).Load()
-	if k == nil || k.version != version || k.name != name || k.args != fingerprint(args) {
+	if k == nil || k.version != version || k.name != name || k.args != fingerprint(list, args) {
 		return nil
 	}
 	return k

@@ -20,6 +20,6 @@ func TestLargeAnswersAreNotCached(t *testing.T) {
 		}
 		_, err := a.replayed(record{Answer: &answers{Result: raw}}, 1)
 		require.NoError(t, err)
-		require.Equal(t, cached, k.recent.find("n", 1, nil) != nil, size)
+		require.Equal(t, cached, k.recent.find("n", 1, "", nil) != nil, size)
 	}
 }

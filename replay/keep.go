@@ -23,7 +23,7 @@ import (
 type ending uint8
 
 const (
-	unknown   ending = iota // it is unknown whether the call took effect: the key runs nothing again
+	unknown   ending = iota // it ran, and has no answer to be kept: the key runs it again if that does no harm
 	final                   // the answer is kept
 	forgotten               // nothing was changed: the next call with the key runs the handler
 )
@@ -43,8 +43,13 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		effect = fault.EffectUnknown
 	}
 	switch {
-	case effect == fault.EffectNone, a.rerunnable(): // a second run does no harm
+	case effect == fault.EffectNone:
 		return forgotten
+	case a.rerunnable(): // a second run does no harm
+		if a.c.Safety(a.next) == failure.Reads {
+			return forgotten
+		}
+		return unknown
 	case effect == fault.EffectCommitted:
 		return final
 	case f.Fault().Kind() == fault.KindCancelled, a.c.WasCut(): // its answer, if any, is about the end of its context
@@ -67,9 +72,14 @@ func (a *attempt) rerunnable() bool {
 type record struct {
 	Holder string `json:"h"` // the attempt that wrote it, so that each record differs from all others
 	Args   string `json:"a"` // a hash
-	Done   bool   `json:"d"` // false: the handler runs, or its server died
+	Done   bool   `json:"d"` // false: the handler runs, or has ended without an answer, or nobody knows
+	// Ended says that the handler has ended, and Again that a second run does no harm.
+	Ended bool `json:"e,omitempty"`
+	Again bool `json:"g,omitempty"`
 	// Withdrawn says that nothing was run: the record counts as absent.
 	Withdrawn bool `json:"w,omitempty"`
+	// List says that the key is used for a list, whose items have records of their own.
+	List bool `json:"l,omitempty"`
 
 	Call   string   `json:"c,omitempty"` // the reference of the first call, if it failed
 	Answer *answers `json:"r,omitempty"` // nil: too large to be kept, and the record takes no more room than one that is not done
@@ -145,14 +155,25 @@ func (a *attempt) open(sealed []byte) (record, error) { return a.openNamed(a.nam
 // keep writes into the store how a call ended, and ends its lease. If the store fails, it
 // goes on trying after the caller got the answer, and holds the lease meanwhile.
 func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Result, err error) {
-	var done []byte
+	var last []byte
 	if end == final {
-		if done, err = a.seal(a.recordOf(res, err)); err != nil {
+		if last, err = a.seal(a.recordOf(res, err)); err != nil {
 			sink.Log(ctx, a.log, slog.LevelError, "mcp answer cannot be kept for repetitions", slog.Any("error", err))
 			end = unknown
 		}
 	}
-	write := func(ctx context.Context) error { return a.write(ctx, end, done) }
+	if end == unknown {
+		if last, err = a.seal(record{Holder: a.holder, Args: a.args, Ended: a.ended, Again: a.rerunnable()}); err != nil {
+			last = nil // the record stays that says that it runs
+		}
+	}
+	write := func(ctx context.Context) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		err := a.write(ctx, end, last)
+		a.over = a.over || err == nil
+		return err
+	}
 	if err := write(ctx); err != nil {
 		sink.Log(ctx, a.log, slog.LevelWarn, "mcp answer could not be kept for repetitions yet", slog.String("tool", a.req.Params.Name), slog.Any("error", unavailable(err)))
 		a.later(write, beat)
@@ -162,35 +183,94 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 }
 
 // write writes how a call ended, and ends the lease. After an error, call it again.
-func (a *attempt) write(ctx context.Context, end ending, done []byte) error {
-	switch end {
-	case final:
-		err := a.finish(ctx, done)
-		if errors.Is(err, store.ErrManyBytes) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrTooLarge) {
-			return a.finishWithout(ctx, err)
-		}
+func (a *attempt) write(ctx context.Context, end ending, last []byte) error {
+	switch {
+	case end == forgotten:
+		return a.finish(ctx, store.Op{Key: a.name})
+	case last == nil:
+		return a.release(ctx)
+	}
+	err := a.finish(ctx, store.Op{Key: a.name, Value: last, TTL: a.Keep, Bound: a.bound(0)})
+	switch {
+	case !errors.Is(err, store.ErrManyBytes) && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrTooLarge):
 		return err
-	case forgotten:
-		_, err := a.lease.ReleaseAfter(ctx, store.Op{Key: a.name, Old: a.at})
-		return err
+	case end == final:
+		return a.finishWithout(ctx, err)
 	default:
-		return a.release(ctx) // the record that says that the handler runs stays
+		return a.release(ctx)
 	}
 }
 
-// finish replaces the record that says that the call runs by that of the done call, and then ends
+// finish replaces or deletes the record that says that the call runs, and then ends
 // the lease: in one step if the store can do that. A process that dies between the two leaves an
 // answer, which repetitions get, and a lease, which does not matter where there is an answer. If
 // the answer of the store is lost, the same is tried again: if the first try took effect, the
 // record that it replaced is gone, and nothing is written twice.
-func (a *attempt) finish(ctx context.Context, done []byte) error {
-	op := store.Op{Key: a.name, Old: a.at, Value: done, TTL: a.Keep, Bound: a.bound(0)}
+func (a *attempt) finish(ctx context.Context, op store.Op) error {
+	op.Old = a.at
 	made, err := a.lease.ReleaseAfter(ctx, op)
-	if err == nil && !made[0].OK && made[0].Item.Version == 0 { // the store lost a record that it had acknowledged
-		op.Old = 0
-		_, err = store.Do(ctx, a.Store, op)
+	for err == nil && !made[0].OK {
+		there := made[0].Item
+		if op.TTL == 0 { // which says nothing of what stands there
+			if there, err = a.Store.Get(ctx, a.name); err != nil || there.Version == 0 {
+				return err
+			}
+		}
+		// The store may have lost a record that it had acknowledged, or hold another one of this attempt.
+		if !a.runs(there) {
+			return nil
+		}
+		op.Old = there.Version
+		made, err = store.Do(ctx, a.Store, op)
 	}
 	return err
+}
+
+// runs reports whether an item allows the call to go on: it is absent, or says that this attempt runs.
+func (a *attempt) runs(item store.Item) bool {
+	if item.Version == 0 {
+		return true
+	}
+	rec, err := a.open(item.Value)
+	return err == nil && rec.Holder == a.holder && !rec.Done && !rec.Ended && !rec.Again && !rec.Withdrawn
+}
+
+// hold renews the lease. A lease that was lost, as while the store was away for longer than it
+// lasts, is taken again, and so is a record that the store has lost. Where another attempt
+// has taken the record, which it does only if a second run does no harm, the record stays with that one.
+func (a *attempt) hold(ctx context.Context) (ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return true
+	}
+	if held, err := a.lease.Renew(ctx, leaseFor); held || err != nil {
+		return held
+	}
+	lease, _, err := store.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor)
+	if lease == nil { // another attempt looks at the record, or runs
+		return err == nil
+	}
+	item, err := a.Store.Get(ctx, a.name)
+	if err != nil {
+		return false
+	}
+	if !a.runs(item) {
+		a.over = true
+		_, err = lease.Release(ctx)
+		return err == nil
+	}
+	if item.Version == 0 {
+		mine, err := a.seal(record{Holder: a.holder, Args: a.args})
+		if err != nil {
+			return false
+		}
+		if made, err := store.Do(ctx, a.Store, store.Op{Key: a.name, Value: mine, TTL: a.Keep, Bound: a.bound(0)}); err != nil || !made[0].OK {
+			return false
+		}
+	}
+	a.lease = lease
+	return true
 }
 
 // finishWithout keeps only that there was an answer, if the answer itself finds no room. This
@@ -198,7 +278,7 @@ func (a *attempt) finish(ctx context.Context, done []byte) error {
 func (a *attempt) finishWithout(ctx context.Context, why error) error {
 	done, err := a.seal(record{Holder: a.holder, Args: a.args, Done: true})
 	if err == nil {
-		err = a.finish(ctx, done)
+		err = a.finish(ctx, store.Op{Key: a.name, Value: done, TTL: a.Keep, Bound: a.bound(0)})
 	}
 	if err == nil {
 		sink.Log(ctx, a.log, slog.LevelWarn, "mcp answer cannot be kept for repetitions", slog.Any("error", why))

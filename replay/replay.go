@@ -17,9 +17,13 @@
 // # What is kept
 //
 // Final answers: successes, and failures after which something was or may have been
-// changed. After wrong arguments, refusals and other failures that changed nothing,
-// after requests for input and after cancellations, nothing is kept, and the same key
-// runs the handler again. The same key with other arguments is a conflict.
+// changed. After wrong arguments, refusals and other failures that changed nothing, and after
+// requests for input, nothing is kept, and the same key runs the handler again. After a
+// cancellation, or if a second run does no harm, it is only kept that the call was made: the same
+// key runs the handler again if that does no harm. The same key with other arguments is a conflict.
+//
+// The calls of a list form (package batch) have the key of the list. Under the same key the same
+// list gets the answers that its items had, and runs the other items. Another list is a conflict.
 //
 // A call goes on when its caller is gone, up to Options.Grace, so that the repetition
 // finds its answer. Only package drain ends it earlier, when it shuts the server down, as
@@ -34,7 +38,8 @@
 // # When a server dies
 //
 // While a handler runs, its server holds a lease. When the server dies, the lease ends, and
-// it is unknown how far the handler came. A tool that is annotated as read-only or
+// it is unknown how far the handler came, or whether it still runs: the store may only have been
+// out of its reach. A call that does still run takes its lease again when the store is back. A tool that is annotated as read-only or
 // idempotent, or for which Options.Rerun returns true, is run again. For any other tool the
 // repetition fails, with an answer that says that the earlier call may have taken effect. A
 // handler that passes [Key] on to a service which knows idempotency keys itself can be run
@@ -47,9 +52,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,6 +65,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/sink"
+	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -167,7 +174,8 @@ func New(opts *Options) mcp.Middleware {
 
 // Key returns the idempotency key of the call that ctx belongs to, "" if it has none.
 // Pass it on to services that know such keys. It is as long as the caller made it, at
-// most 255 bytes, and unique for its owner and tool only.
+// most 255 bytes, and unique for its owner and tool only. An item of a list has a key of its own,
+// made from that of the list and the item's number: always the same one.
 func Key(ctx context.Context) string { return call.KeyOf(ctx) }
 
 // A keeper is what the middleware and the tool call_status have in common.
@@ -176,6 +184,7 @@ type keeper struct {
 
 	owners owner.Finder
 	recent cache
+	lists  table.Weak[call.Call, *listing]
 	late   chan struct{} // bounds the goroutines that keep an answer later
 }
 
@@ -223,12 +232,17 @@ type attempt struct {
 	key   string
 	owner string
 	name  string // of the record in the store: a hash of owner, tool and key
-	args  string // a hash of the arguments
+	list  string // a hash of the arguments of the list, for an item
+	args  string // that, and a hash of the arguments
 	log   *slog.Logger
 
-	holder string // the lease and the record have it while they belong to this attempt
-	lease  *store.Lease
+	holder string        // the lease and the record have it while they belong to this attempt
 	at     store.Version // of the record that says that the handler runs
+	ended  bool          // the handler has returned
+
+	mu    sync.Mutex // guards what follows while the handler runs
+	lease *store.Lease
+	over  bool // the record says how the call ended, or belongs to another attempt
 }
 
 // run handles one call of a tool that may have a key.
@@ -244,32 +258,55 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	case key == "":
 		return next(ctx, c.Method(), req)
 	}
-	if list := c.Parent(); list != nil { // an item of a list, whose calls have one key
-		key += strings.TrimPrefix(c.ID(), list.ID())
-	}
 	owner := k.owners.Of(ctx, req)
 	if owner == "" {
 		return nil, errNoOwner
 	}
-	name := nameOf(owner, tool.Params.Name, key)
-	item, err := k.Store.Get(ctx, name)
-	if res := k.recent.find(name, item.Version, tool.Params.Arguments); res != nil {
+	var list, name string
+	if c.Parent() == nil {
+		name = nameOf(owner, tool.Params.Name, key)
+	} else {
+		at := placeOf(c, key)
+		var ok bool
+		if list, ok, err = k.list(ctx, c, owner, key); err == nil && !ok {
+			return nil, errOtherArguments
+		}
+		name, key = at.name(owner), at.key()
+	}
+	var item store.Item
+	if err == nil {
+		item, err = k.Store.Get(ctx, name)
+	}
+	if res := k.recent.find(name, item.Version, list, tool.Params.Arguments); res != nil {
 		return res.answer(c), nil
 	}
-	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, log: k.Logger}
-	if a.log == nil {
-		a.log = c.Logger()
-	}
+	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, list: list, log: k.logger(c)}
 	if err != nil {
+		if refused := a.refusal(err); refused != nil { // the record of the list found no room
+			return nil, refused
+		}
 		return a.storeFailed(ctx, err)
 	}
-	args, err := canonical.JSON(tool.Params.Arguments)
-	if err != nil {
-		args = tool.Params.Arguments // what has no canonical form is compared as it is
-	}
-	sum := sha256.Sum256(args)
-	a.args = base64.RawURLEncoding.EncodeToString(sum[:])
+	a.args = list + hashOf(tool.Params.Arguments)
 	return a.resolve(ctx, item)
+}
+
+// hashOf returns a hash of arguments. What has no canonical form is compared as it is.
+func hashOf(arguments json.RawMessage) string {
+	form, err := canonical.JSON(arguments)
+	if err != nil {
+		form = arguments
+	}
+	sum := sha256.Sum256(form)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// logger returns where the records about a call go.
+func (k *keeper) logger(c *call.Call) *slog.Logger {
+	if k.Logger != nil {
+		return k.Logger
+	}
+	return c.Logger()
 }
 
 // storeFailed answers a call that is not protected, before its handler ran.
@@ -290,7 +327,8 @@ func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error
 //     otherwise. When the lease is over, the next call runs the handler. In one step this cannot
 //     happen.
 //   - It dies after both: the record stands without a lease, and a repetition fails with
-//     errUnknownEnd, unless the tool can be run again.
+//     errUnknownEnd, unless the tool can be run again. It looks the same while a call runs whose lease
+//     is over because the store was away: so the answer does not say that the call has ended.
 //   - The answer is lost: both may be there or on their way, and the handler is not run. undo
 //     replaces the record by one that says that nothing was run, which a late write does not
 //     replace, and ends the lease.
@@ -375,6 +413,8 @@ func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp
 			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
 			return a.replayed(rec, begun.Item.Version)
+		case rec.Ended:
+			return nil, errEnded
 		default:
 			return nil, errUnknownEnd
 		}
@@ -420,6 +460,7 @@ func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
 	detached, cancel, done := a.detach(ctx)
 	end := unknown
 	defer func() { // a panic and runtime.Goexit too
+		a.ended = detached.Err() == nil // else package deadline may have left the handler behind
 		cancel()
 		a.keep(context.WithoutCancel(ctx), beat, end, res, err)
 		done()
@@ -451,18 +492,20 @@ func (a *attempt) detach(ctx context.Context) (_ context.Context, end, done func
 	}, done
 }
 
-// keepAlive renews the lease until the returned function is called.
+// keepAlive holds the lease until the returned function is called.
 func (a *attempt) keepAlive() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		for {
+		for pause := leaseFor / 3; ; {
 			select {
-			case <-time.After(leaseFor / 3):
+			case <-time.After(pause):
 			case <-ctx.Done():
 				return
 			}
 			one, cancel := context.WithTimeout(ctx, leaseFor/3)
-			_, _ = a.lease.Renew(one, leaseFor) // a lease that is lost shows when the answer is kept
+			if pause = leaseFor / 3; !a.hold(one) {
+				pause = time.Second // a repetition reads that the call runs as soon as the store is back
+			}
 			cancel()
 		}
 	}()

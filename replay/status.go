@@ -18,11 +18,35 @@ type statusOut struct {
 	Advice string `json:"advice" jsonschema:"what to do now"`
 }
 
-var advice = map[string]string{
-	"done":        "The call was answered. Call the tool again with the same arguments and key to get the answer; nothing is done twice.",
-	"running":     "Wait a little. Then call the tool again with the same arguments and key to get the answer.",
-	"unknown_end": "The call ended without an answer. Check whether the change was made; if it was not, call again with a new key.",
-	"not_found":   "Nothing is kept under this key: the call did not arrive, changed nothing, or was too long ago.",
+// The statuses.
+const (
+	done       = "done"
+	running    = "running"
+	unknownEnd = "unknown_end"
+	notFound   = "not_found"
+)
+
+// advice says what is known of a call, and what to do now. What an absent record means nobody
+// knows, so it never says that nothing was changed.
+func advice(status string, rec record) string {
+	switch {
+	case status == running:
+		return "Wait a little. Then call the tool again with the same arguments and key to get the answer."
+	case status == notFound:
+		return "Nothing is kept under this key: the call did not arrive, left nothing to keep, or was too long ago. Check whether the change was made before you make it again."
+	case status == done && rec.Answer == nil:
+		return "The call was made, and its answer was too large to keep. Read what it has changed. Do not make it again."
+	case status == done:
+		return "The call was answered. Call the tool again with the same arguments and key to get the answer; nothing is done twice."
+	case rec.List:
+		return "The list was begun, and its items end one by one. Call the tool again with the same arguments and key: the items that were answered get their answers again."
+	case rec.Again:
+		return "The call was made, and no answer of it was kept. Call the tool again with the same arguments and key: it is made again, which does no harm."
+	case rec.Ended:
+		return "The call was made and ended without an answer. Check whether the change was made; if it was not, call again with a new key."
+	default:
+		return "It is not known whether the call has ended. Check whether the change was made. If the call still runs, calling the tool again with the same arguments and key gets its answer, and a new key makes it twice."
+	}
 }
 
 // AddStatusTool adds the tool call_status, which returns what became of a call that its caller
@@ -39,18 +63,18 @@ func AddStatusTool(server *mcp.Server, opts *Options) {
 		Description: "Tells what became of an earlier call that was made with an idempotency key.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in statusIn) (*mcp.CallToolResult, statusOut, error) {
-		status, err := k.status(ctx, req, in)
-		return nil, statusOut{status, advice[status]}, err
+		status, rec, err := k.status(ctx, req, in)
+		return nil, statusOut{status, advice(status, rec)}, err
 	})
 }
 
-func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in statusIn) (string, error) {
+func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in statusIn) (status string, rec record, err error) {
 	if _, err := checked("key", in.Key); err != nil {
-		return "", err
+		return "", rec, err
 	}
 	owner := k.owners.Of(ctx, req)
 	if owner == "" {
-		return "", errNoOwner
+		return "", rec, errNoOwner
 	}
 	name := nameOf(owner, in.Tool, in.Key)
 	live, err := k.Store.Get(ctx, name+"/live") // first: if the call ends meanwhile, it is done and not unknown_end
@@ -58,24 +82,19 @@ func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in status
 	if err == nil {
 		item, err = k.Store.Get(ctx, name)
 	}
-	if err != nil {
-		return "", unavailable(err)
+	if err == nil && item.Version != 0 {
+		rec, err = k.openNamed(name, item.Value)
 	}
-	if item.Version != 0 {
-		rec, err := k.openNamed(name, item.Value)
-		switch {
-		case err != nil:
-			return "", unavailable(err)
-		case rec.Done:
-			return "done", nil
-		case live.Version == 0 && rec.Withdrawn:
-			return "not_found", nil
-		case live.Version == 0:
-			return "unknown_end", nil
-		}
+	switch {
+	case err != nil:
+		return "", rec, unavailable(err)
+	case rec.Done:
+		return done, rec, nil
+	case live.Version != 0:
+		return running, rec, nil
+	case item.Version != 0 && !rec.Withdrawn:
+		return unknownEnd, rec, nil
+	default:
+		return notFound, rec, nil
 	}
-	if live.Version != 0 {
-		return "running", nil
-	}
-	return "not_found", nil
 }

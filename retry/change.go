@@ -10,7 +10,7 @@ import (
 // same tool with other arguments, which creates the table that a select lacks. A pause has few such
 // trials, so that a caller cannot alternate changes and failures without end.
 func (c *count) opens(last time.Duration) bool {
-	return last > 0 && last >= c.Probed && last > c.Opened && c.Trials < maxTrials
+	return last > 0 && last >= c.probed && last > c.opened && c.trials < maxTrials
 }
 
 // refused is what this process knows of an owner whose calls are refused.

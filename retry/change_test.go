@@ -14,7 +14,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/retry"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // A database is a server whose tool "select" fails until its table was created.
@@ -148,71 +147,20 @@ func TestWhoseChange(t *testing.T) {
 	})
 }
 
-// Of several servers that count together each may see the change, and they have three trials together.
-func TestAChangeInASharedStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(nil)
-		opts := &retry.Options{Store: shared, Owner: func(context.Context, mcp.Request) string { return "ann" }}
-		d := &database{}
-		one := d.closed(t, opts)
-		other := d.serve(t, opts)
-		require.Equal(t, fault.KindRepeatedFailure, other.Call(t, "select").Fault().Kind())
-		for i := range 6 {
-			time.Sleep(time.Millisecond)
-			other.Call(t, "touch")
-			one.Call(t, "select")
-			require.Equal(t, min(7+i, 9), d.runs)
-		}
-		time.Sleep(time.Minute)
-		d.runs = 0
-		for range 7 {
-			one.Call(t, "select")
-		}
-		time.Sleep(time.Millisecond)
-		one.Call(t, "create")
-		require.Equal(t, "fine", one.Call(t, "select").Text())
-	})
-}
-
-// Nothing is looked up after a success while nothing is closed, and no call of the store is made.
+// Nothing is looked up after a success while nothing is closed.
 func TestASuccessCostsNothing(t *testing.T) {
-	asked := 0
-	shared := &counting{Store: store.NewMemory(nil), asked: &asked}
-	for name, opts := range map[string]*retry.Options{"alone": nil, "with a store": {Store: shared, Owner: func(context.Context, mcp.Request) string { return "ann" }}} {
-		t.Run(name, func(t *testing.T) {
-			lists := 0
-			d := &database{created: true}
-			s := d.serve(t, opts)
-			s.Server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					if method == "tools/list" {
-						lists++
-					}
-					return next(ctx, method, req)
-				}
-			})
-			asked = 0
-			for i := range 3 {
-				s.CallTool(t.Context(), "create", map[string]any{"n": fmt.Sprint(i)})
+	lists := 0
+	s := (&database{created: true}).serve(t, nil)
+	s.Server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				lists++
 			}
-			require.Zero(t, lists)
-			require.LessOrEqual(t, asked, 3, "the store is asked before each call, and not after it")
-		})
+			return next(ctx, method, req)
+		}
+	})
+	for i := range 3 {
+		s.CallTool(t.Context(), "create", map[string]any{"n": fmt.Sprint(i)})
 	}
-}
-
-type counting struct {
-	store.Store
-
-	asked *int
-}
-
-func (c *counting) Get(ctx context.Context, key string) (store.Item, error) {
-	*c.asked++
-	return c.Store.Get(ctx, key)
-}
-
-func (c *counting) Swap(ctx context.Context, key string, old store.Version, value []byte, keep time.Duration) (store.Item, bool, error) {
-	*c.asked++
-	return c.Store.Swap(ctx, key, old, value, keep)
+	require.Zero(t, lists)
 }

@@ -29,8 +29,7 @@ type guide struct {
 	owners   owner.Finder
 	settings *call.Settings // nil without rules and witnesses
 	seen     *memory
-	shared   *shared // nil when this server counts for itself
-	batches  table.Weak[call.Call, moments]
+	batches  table.Weak[call.Call, uint64]
 }
 
 func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -41,7 +40,7 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if g.settings != nil {
 		c.Establish(g.settings)
 	}
-	if g.shared != nil || g.seen.busyWith(req) {
+	if g.seen.busyWith(req) {
 		return g.noted(ctx, c, req, next)
 	}
 	began := g.seen.ticks.Load()
@@ -60,10 +59,10 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	began := g.seen.ticks.Load()
 	what := g.locate(ctx, req)
-	if g.shared != nil || what.owner != "" && g.seen.knows(&what) {
+	if what.owner != "" && g.seen.knows(&what) {
 		what = g.identify(c, req, what)
 		what.began = began
-		if err := g.refuse(ctx, c, &what); err != nil {
+		if err := g.refuse(c, &what); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +76,7 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 		return res, err
 	}
 	if what.identified {
-		g.forget(ctx, &what)
+		g.seen.update(&what, func(k *tally) { k.forget(&what) })
 	}
 	if g.seen.closing() {
 		g.changed(ctx, c, req, next, &what)
@@ -110,32 +109,25 @@ func (g *guide) failed(ctx context.Context, c *call.Call, req mcp.Request, next 
 // together gives all failed items of a batch the same beginning, that of the first one: the caller
 // chose them at once, so equal items are no repetitions.
 func (g *guide) together(batch *call.Call, what *identity) {
-	first := g.batches.Of(batch, func(*call.Call) moments { return moments{what.began, what.read} })
-	what.began, what.read = min(what.began, first.began), min(what.read, first.read)
+	what.began = min(what.began, g.batches.Of(batch, func(*call.Call) uint64 { return what.began }))
 }
-
-// moments are the ticks at which an item of a batch began, in this process and in a store.
-type moments struct{ began, read uint64 }
 
 // refuse returns the failure of a call that is not run, and nil if the call may run. The failure
 // has guidance already, so that other middlewares of this package do not count it.
-func (g *guide) refuse(ctx context.Context, c *call.Call, what *identity) error {
+func (g *guide) refuse(c *call.Call, what *identity) error {
 	if !what.identified {
 		return nil
 	}
 	var p pause
 	look := func(last time.Duration) (refused bool) {
-		g.update(ctx, what, func(k *tally) (probe bool) {
-			p, probe = k.closed(what, last) // only one of several servers probes
-			return probe
-		})
+		g.seen.update(what, func(k *tally) { p = k.closed(what, last) })
 		return p.rest > 0
 	}
 	if !look(0) {
 		return nil
 	}
 	g.seen.closes(what.owner, p.rest)
-	if last := g.lastChange(ctx, what); p.trials > 0 && last != 0 && !look(last) {
+	if last := g.seen.lastChange(what.owner); p.trials > 0 && last != 0 && !look(last) {
 		return nil
 	}
 	e := refusal(p)
@@ -164,41 +156,11 @@ func (g *guide) changed(ctx context.Context, c *call.Call, req mcp.Request, next
 		if *what = g.locate(ctx, req); what.owner == "" {
 			return
 		}
-		what.shared = g.shared != nil && !owner.OfConnection(what.owner)
 	}
 	if !g.seen.refuses(what.owner) || g.Repeatable != nil && safe.Ask(g.Repeatable, call.Target(req)) || c.Safety(next) == failure.Reads {
 		return
 	}
 	g.seen.changed(what.owner)
-	if what.shared {
-		g.shared.changed(ctx, what.owner)
-	}
-}
-
-// lastChange returns when a caller made its last change, zero if it made none, from the place that keeps its refused
-// calls: their clocks differ.
-func (g *guide) lastChange(ctx context.Context, what *identity) time.Duration {
-	if what.shared {
-		return g.shared.lastChange(ctx, what.owner)
-	}
-	return g.seen.lastChange(what.owner)
-}
-
-// update passes f what the store knows of a caller, or else what this process knows, and keeps what
-// f changes. Once the store does not answer, the call is counted in this process.
-func (g *guide) update(ctx context.Context, what *identity, f func(k *tally) (changed bool)) {
-	if what.shared = what.shared && g.shared.update(ctx, what, f); !what.shared {
-		g.seen.update(what, f)
-	}
-}
-
-// forget drops what is known of a call that succeeded.
-func (g *guide) forget(ctx context.Context, what *identity) {
-	forget := func(k *tally) bool { return k.forget(what) }
-	g.seen.update(what, forget)
-	if what.shared && what.read > 0 { // the store had counts when the call began
-		g.shared.update(ctx, what, forget)
-	}
 }
 
 // advise adds guidance to one failure.
@@ -207,7 +169,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	if f.Wire() != nil {
 		// A protocol error is sent unchanged. Most of them concern two programs, not a model.
 		if kind := e.Kind(); what.identified && (kind == fault.KindValidation || kind == fault.KindNotFound) {
-			g.count(ctx, what, e, fault.Retry{}, 0)
+			g.count(what, e, fault.Retry{}, 0)
 		}
 		return
 	}
@@ -229,7 +191,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	at.Counted = func(advice fault.Retry) failure.Counts {
 		n := failure.Counts{Limit: limit, Steps: faults.Steps(e) > 0}
 		if what.identified {
-			h := g.count(ctx, what, e, advice, limit-g.MaxAttempts)
+			h := g.count(what, e, advice, limit-g.MaxAttempts)
 			attempts = max(attempts, h.failures)
 			if reached(h.same, g.warnAfter(), limit-g.MaxAttempts) {
 				n.Same = h.same
@@ -285,7 +247,7 @@ const (
 )
 
 // count counts a failure. more is how many more attempts this call has than others.
-func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
+func (g *guide) count(what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
 	wait := g.longest() + time.Second // as the caller reads it, rounded up
 	if asked := retry.RetryAfterSeconds; asked > 0 {
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
@@ -295,10 +257,7 @@ func (g *guide) count(ctx context.Context, what *identity, e *fault.Error, retry
 		f.refuseAfter = g.RefuseAfter + max(0, more)
 		f.broken = broken(e.Kind()) && (!retry.ShouldRetry || retry.MaxAttempts > 0) // one more try does not mean that the failure passes
 	}
-	g.update(ctx, what, func(k *tally) bool {
-		h = k.failed(what, f)
-		return true
-	})
+	g.seen.update(what, func(k *tally) { h = k.failed(what, f) })
 	if h.closed {
 		g.seen.closes(what.owner, refuseFor)
 	}

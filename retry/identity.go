@@ -16,10 +16,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/canonical"
-	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // identity says which call it is, and whose. The names are hashes, so that the name of one caller
@@ -32,11 +30,6 @@ type identity struct {
 	tool       string // the place, where a streak is counted; else empty
 	group      uint64 // of the target, for memory.groups
 	began      uint64 // what memory.ticks was when the call began
-
-	shared bool        // the store keeps its counts
-	last   *store.Item // what the store held last, nil if that is not known
-	loaded bool        // the store was read, and
-	read   uint64      // these were the ticks in it
 }
 
 // names returns the names under which failures are counted. An empty name has no count.
@@ -95,7 +88,6 @@ func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity 
 		what.tool = what.place
 	}
 	what.group = g.seen.group(call.Target(req))
-	what.shared = g.shared != nil && !owner.OfConnection(what.owner) // a connection stays with its server
 	return what
 }
 
@@ -140,8 +132,7 @@ func form(raw []byte) string {
 }
 
 // sign returns a hash of what went wrong: the kind, the code and the words. Digits in the words do
-// not count, because a duration or a time of day differs each time. It is the same in every
-// process.
+// not count, because a duration or a time of day differs each time.
 func sign(e *fault.Error) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(string(e.Kind()) + "\x00" + e.Code() + "\x00"))

@@ -12,17 +12,15 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// A tally holds the counts of calls and tools that failed, by their names. In this process it has
-// those of many callers; in a store, where it stands as JSON, those of one caller and target.
+// A tally holds the counts of calls and tools that failed, by their names, of many callers.
 type tally struct {
-	Ticks  uint64            `json:"t"` // how many failures were counted; in a store only
-	Counts map[string]*count `json:"c"`
+	counts map[string]*count
 
 	moment
 
-	most   int            // counts
-	busy   *busy          // nil in a store
-	places map[string]int // how many counts each has; nil in a store, where there is only one
+	most   int // counts
+	busy   *busy
+	places map[string]int // how many counts each has
 }
 
 // A moment is the time of one look at the counts. Ticks order events: a tick is greater than
@@ -33,18 +31,13 @@ type moment struct {
 	tick  uint64 // the tick of a failure that is counted now
 }
 
-const (
-	// maxCalls is how many counts a store has of one caller and target.
-	maxCalls = 64
-
-	// looked is how many counts are looked at to find one that makes room for another.
-	looked = 8
-)
+// looked is how many counts are looked at to find one that makes room for another.
+const looked = 8
 
 // get returns the count of a name, and nil if there is none.
 func (k *tally) get(name string) *count {
-	c := k.Counts[name]
-	if c != nil && c.Expires <= k.now {
+	c := k.counts[name]
+	if c != nil && c.expires <= k.now {
 		k.drop(name)
 		return nil
 	}
@@ -59,10 +52,10 @@ func (k *tally) add(name string, what *identity) *count {
 	if c != nil {
 		return c
 	}
-	if len(k.Counts) >= k.most {
+	if len(k.counts) >= k.most {
 		oldest, n := "", 0
-		for name, other := range k.Counts {
-			if oldest == "" || other.Counted < k.Counts[oldest].Counted {
+		for name, other := range k.counts {
+			if oldest == "" || other.counted < k.counts[oldest].counted {
 				oldest = name
 			}
 			if n++; n == looked {
@@ -71,18 +64,18 @@ func (k *tally) add(name string, what *identity) *count {
 		}
 		k.drop(oldest)
 	}
-	if k.Counts == nil {
-		k.Counts = map[string]*count{}
+	if k.counts == nil {
+		k.counts = map[string]*count{}
 	}
 	c = &count{group: what.group, place: what.place}
-	k.Counts[name] = c
+	k.counts[name] = c
 	k.noted(c, 1)
 	return c
 }
 
 func (k *tally) drop(name string) {
-	if c := k.Counts[name]; c != nil {
-		delete(k.Counts, name)
+	if c := k.counts[name]; c != nil {
+		delete(k.counts, name)
 		k.noted(c, -1)
 	}
 }
@@ -90,39 +83,32 @@ func (k *tally) drop(name string) {
 // noted adds n to how many counts the group and the place of c have.
 func (k *tally) noted(c *count, n int32) {
 	k.busy.add(c.group, n)
-	if k.places == nil {
-		return
-	}
 	if k.places[c.place] += int(n); k.places[c.place] == 0 {
 		delete(k.places, c.place)
 	}
 }
 
-// dropOld drops the counts that have expired, and returns when the last of the others expires.
-func (k *tally) dropOld() (last time.Duration) {
-	for name, c := range k.Counts {
-		if c.Expires <= k.now {
+// dropOld drops the counts that have expired.
+func (k *tally) dropOld() {
+	for name, c := range k.counts {
+		if c.expires <= k.now {
 			k.drop(name)
-		} else {
-			last = max(last, c.Expires)
 		}
 	}
-	return last
 }
 
-// count holds the failures of a call or a tool. Its times are counted from memory.epoch, or from
-// 1970 in a store, where it stands as JSON.
+// count holds the failures of a call or a tool. Its times are counted from memory.epoch.
 type count struct {
-	Failures int           `json:"n"`
-	Same     int           `json:"s,omitempty"` // of them, the last ones that had the same error
-	Error    uint64        `json:"e,omitempty"` // the hash of that
-	Last     string        `json:"l,omitempty"` // the words of that error, once calls are refused
-	Counted  uint64        `json:"t"`           // the tick when Failures grew
-	Expires  time.Duration `json:"x"`
-	Closed   time.Duration `json:"c,omitempty"` // until then the handler is run only as a probe
-	Probed   time.Duration `json:"p,omitempty"` // when it was run last
-	Trials   int           `json:"r,omitempty"` // how often it was run after a change, in this pause
-	Opened   time.Duration `json:"o,omitempty"` // the change after which it was run last
+	failures int
+	same     int    // of them, the last ones that had the same error
+	error    uint64 // the hash of that
+	last     string // the words of that error, once calls are refused
+	counted  uint64 // the tick when failures grew
+	expires  time.Duration
+	closed   time.Duration // until then the handler is run only as a probe
+	probed   time.Duration // when it was run last
+	trials   int           // how often it was run after a change, in this pause
+	opened   time.Duration // the change after which it was run last
 
 	group uint64 // of its target, for busy
 	place string // of its identity, for places
@@ -167,29 +153,29 @@ const (
 	maxTrials = 3
 )
 
-// closed returns for how long a call is refused. If that is zero the call is run; probe says that
-// it is run to find out whether it works again. last is when its caller made its last change.
-func (k *tally) closed(what *identity, last time.Duration) (p pause, probe bool) {
+// closed returns for how long a call is refused. If that is zero the call is run, perhaps to find
+// out whether it works again. last is when its caller made its last change.
+func (k *tally) closed(what *identity, last time.Duration) (p pause) {
 	for _, name := range what.names() {
 		c := k.get(name)
 		switch {
-		case c == nil || c.Closed <= k.now:
+		case c == nil || c.closed <= k.now:
 			continue
-		case k.now-c.Probed >= probeEvery:
-			c.Probed = k.now
-			return pause{}, true
+		case k.now-c.probed >= probeEvery:
+			c.probed = k.now
+			return pause{}
 		case c.opens(last):
-			c.Probed, c.Opened = k.now, last
-			c.Trials++
-			return pause{}, true
+			c.probed, c.opened = k.now, last
+			c.trials++
+			return pause{}
 		}
-		p = pause{rest: c.Closed - k.now, failures: c.Same, last: c.Last, trials: maxTrials - c.Trials}
+		p = pause{rest: c.closed - k.now, failures: c.same, last: c.last, trials: maxTrials - c.trials}
 		if name == what.tool {
-			p.failures, p.streak = c.Failures, true
+			p.failures, p.streak = c.failures, true
 		}
-		return p, false
+		return p
 	}
-	return pause{}, false
+	return pause{}
 }
 
 // failed counts a failure. Calls that ran at the same time count as one, because none of them
@@ -198,49 +184,46 @@ func (k *tally) failed(what *identity, f failing) (h history) {
 	c := k.add(what.call, what)
 	again := c.grow(k.moment, f)
 	switch {
-	case c.Error != f.error:
-		c.Error, c.Same = f.error, 1
+	case c.error != f.error:
+		c.error, c.same = f.error, 1
 	case again:
-		c.Same++
+		c.same++
 	}
-	c.close(c.Same, f.refuseAfter, k.moment, f)
-	h.failures, h.same, h.closed = c.Failures, c.Same, c.Closed > k.now
+	c.close(c.same, f.refuseAfter, k.moment, f)
+	h.failures, h.same, h.closed = c.failures, c.same, c.closed > k.now
 	if f.broken && what.tool != "" {
 		c := k.add(what.tool, what)
 		c.grow(k.moment, f)
-		c.close(c.Failures, 2*streakAfter, k.moment, f)
-		h.streak, h.closed = c.Failures, h.closed || c.Closed > k.now
+		c.close(c.failures, 2*streakAfter, k.moment, f)
+		h.streak, h.closed = c.failures, h.closed || c.closed > k.now
 	}
 	return h
 }
 
-// forget drops what is known of a call that succeeded, and of the failures of its tool in a row. It
-// reports whether there was something.
-func (k *tally) forget(what *identity) bool {
-	before := len(k.Counts)
+// forget drops what is known of a call that succeeded, and of the failures of its tool in a row.
+func (k *tally) forget(what *identity) {
 	k.drop(what.call)
 	k.drop(what.tool)
-	return len(k.Counts) < before
 }
 
 // grow counts a failure, unless another one was counted since the call began. It reports
 // whether it did.
 func (c *count) grow(at moment, f failing) bool {
-	c.Expires = max(c.Expires, at.now+f.keep)
-	if c.Failures > 0 && at.began < c.Counted {
+	c.expires = max(c.expires, at.now+f.keep)
+	if c.failures > 0 && at.began < c.counted {
 		return false
 	}
-	c.Failures, c.Counted = c.Failures+1, at.tick
+	c.failures, c.counted = c.failures+1, at.tick
 	return true
 }
 
 func (c *count) close(failures, limit int, at moment, f failing) {
 	if limit > 0 && failures >= limit {
-		if c.Closed <= at.now { // a new pause
-			c.Trials = 0
+		if c.closed <= at.now { // a new pause
+			c.trials = 0
 		}
-		c.Closed, c.Probed, c.Last = at.now+refuseFor, at.now, f.text
-		c.Expires = max(c.Expires, c.Closed+time.Second)
+		c.closed, c.probed, c.last = at.now+refuseFor, at.now, f.text
+		c.expires = max(c.expires, c.closed+time.Second)
 	}
 }
 
@@ -252,10 +235,8 @@ type busy struct {
 }
 
 func (b *busy) add(group uint64, n int32) {
-	if b != nil {
-		b.groups[group].Add(n)
-		b.total.Add(n)
-	}
+	b.groups[group].Add(n)
+	b.total.Add(n)
 }
 
 // memory holds the counts of this process, at most a fixed number. Those of one owner are all in
@@ -319,7 +300,7 @@ func (m *memory) group(target string) uint64 {
 }
 
 // update passes f the counts of the part of an owner, which f may change.
-func (m *memory) update(what *identity, f func(k *tally) (changed bool)) {
+func (m *memory) update(what *identity, f func(k *tally)) {
 	p := m.part(what.owner)
 	p.mu.Lock()
 	defer p.mu.Unlock()

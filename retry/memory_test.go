@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // size returns how much is remembered, and fails the test when the counters disagree.
@@ -31,10 +29,10 @@ func size(t testing.TB, m *memory) int {
 	for i := range m.parts {
 		p := &m.parts[i]
 		p.mu.Lock()
-		require.LessOrEqual(t, len(p.counts.Counts), p.counts.most)
-		n += len(p.counts.Counts)
+		require.LessOrEqual(t, len(p.counts.counts), p.counts.most)
+		n += len(p.counts.counts)
 		places = map[string]int{}
-		for _, c := range p.counts.Counts {
+		for _, c := range p.counts.counts {
 			groups[c.group]++
 			places[c.place]++
 		}
@@ -62,18 +60,12 @@ func (m *memory) call(owner string, c int) *identity {
 }
 
 func (m *memory) failed(what *identity, f failing) (h history) {
-	m.update(what, func(k *tally) bool {
-		h = k.failed(what, f)
-		return true
-	})
+	m.update(what, func(k *tally) { h = k.failed(what, f) })
 	return h
 }
 
 func (m *memory) closed(what *identity) (p pause) {
-	m.update(what, func(k *tally) bool {
-		p, _ = k.closed(what, 0)
-		return true
-	})
+	m.update(what, func(k *tally) { p = k.closed(what, 0) })
 	return p
 }
 
@@ -106,7 +98,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "it grows")
 	for i := range calls {
 		what := m.call(fmt.Sprint(i%1000), i)
-		m.update(what, func(k *tally) bool { return k.forget(what) })
+		m.update(what, func(k *tally) { k.forget(what) })
 	}
 	require.Zero(t, size(t, m))
 }
@@ -146,7 +138,7 @@ func TestLongWaitsHoldNoRoom(t *testing.T) {
 	const rounds = 20
 	survived := 0
 	for range rounds {
-		k := tally{most: remembered}
+		k := &newMemory(remembered).parts[0].counts
 		fail := func(name string, keep time.Duration) {
 			k.tick++
 			k.failed(&identity{call: name}, failing{keep: keep})
@@ -190,65 +182,6 @@ func TestTheOldestMakesRoom(t *testing.T) {
 	for _, tc := range []struct{ c, failures int }{{2, 3}, {6, 2}, {8, 2}, {4, 1}} {
 		require.Equal(t, tc.failures, m.failed(m.call("ann", tc.c), tenMinutes).failures, tc.c)
 	}
-}
-
-// In a store a few calls of one owner and target are remembered: those that failed last.
-func TestValuesInAStoreAreBounded(t *testing.T) {
-	k := read(nil)
-	failed := func(c int) int {
-		return k.failed(&identity{call: fmt.Sprint(c)}, failing{keep: 10*time.Minute + time.Duration(c)}).failures
-	}
-	for c := range 10 * maxCalls {
-		failed(c)
-	}
-	require.Len(t, k.Counts, maxCalls)
-	require.Equal(t, 2, failed(10*maxCalls-1))
-	require.Equal(t, 1, failed(0))
-}
-
-// TestLongestRecordIsRead writes as many calls as there may be of one place, whose words take as
-// many bytes in JSON as they may.
-func TestLongestRecordIsRead(t *testing.T) {
-	k, long := read(nil), time.Duration(math.MaxInt64)
-	k.Ticks = math.MaxUint64
-	for i := range maxCalls {
-		*k.add(fmt.Sprintf("%043d", i), &identity{}) = count{
-			Failures: math.MaxInt, Same: math.MaxInt, Error: math.MaxUint64, Counted: math.MaxUint64, Expires: long, Closed: long, Probed: long,
-			Last: headline(fault.New(fault.KindServiceUnavailable, strings.Repeat("<", 2*maxHeadline))),
-		}
-	}
-	value, err := json.Marshal(k)
-	require.NoError(t, err)
-	require.Equal(t, k, read(value))
-}
-
-// TestAValueThatIsTooLongIsNoneOfOurs: whoever shares the store does not make each call decode it.
-func TestAValueThatIsTooLongIsNoneOfOurs(t *testing.T) {
-	k := read(nil)
-	k.add("a", &identity{})
-	value, err := json.Marshal(k)
-	require.NoError(t, err)
-	long := func(n int) []byte { return append(value[:len(value):len(value)], strings.Repeat(" ", n-len(value))...) }
-	require.Len(t, read(long(maxShared)).Counts, 1)
-	require.Empty(t, read(long(maxShared+1)).Counts)
-}
-
-// TestEachChangeIsALaterOne, also where two come at the same time, or from a server whose clock is behind.
-func TestEachChangeIsALaterOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShared(store.NewMemory(nil))
-		require.Zero(t, s.lastChange(t.Context(), "ann"))
-		var last time.Duration
-		for range 3 {
-			s.changed(t.Context(), "ann")
-			change := s.lastChange(t.Context(), "ann")
-			require.Greater(t, change, last)
-			last = change
-		}
-		require.Zero(t, s.lastChange(t.Context(), "bob"))
-		time.Sleep(refuseFor)
-		require.Zero(t, s.lastChange(t.Context(), "ann"), "no call is refused any more that it could open")
-	})
 }
 
 func TestSmallMemories(t *testing.T) {

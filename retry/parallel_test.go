@@ -20,7 +20,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/retry"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // slowly fails after a second, and counts its runs.
@@ -135,30 +134,26 @@ func TestEqualItemsOfABatchCountAsOne(t *testing.T) {
 	type in struct {
 		ID string `json:"id"`
 	}
-	for name, shared := range map[string]store.Store{"alone": nil, "with a store": store.NewMemory(nil)} {
-		t.Run(name, func(t *testing.T) {
-			var runs atomic.Int32
-			s := harness.Start(t, rawAt, harness.Setup{
-				Middleware: []mcp.Middleware{
-					batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}}),
-					retry.New(&retry.Options{Store: shared, Owner: func(context.Context, mcp.Request) string { return "ann" }}),
-				},
-				More: func(s *mcp.Server) {
-					mcp.AddTool(s, &mcp.Tool{Name: "get_user", Annotations: readOnly},
-						func(_ context.Context, _ *mcp.CallToolRequest, in in) (*mcp.CallToolResult, any, error) {
-							runs.Add(1)
-							return nil, nil, fault.NotFound("user", in.ID)
-						})
-				},
-			})
-			ids := slices.Repeat([]string{"bob"}, 60)
-			for range 5 {
-				require.NotContains(t, s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids}).Text(), "Repeated failure")
-			}
-			require.EqualValues(t, 5*60, runs.Load())
-			require.Contains(t, s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids}).Text(), "this exact call has failed 6 times")
-		})
+	var runs atomic.Int32
+	s := harness.Start(t, rawAt, harness.Setup{
+		Middleware: []mcp.Middleware{
+			batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}}),
+			retry.New(nil),
+		},
+		More: func(s *mcp.Server) {
+			mcp.AddTool(s, &mcp.Tool{Name: "get_user", Annotations: readOnly},
+				func(_ context.Context, _ *mcp.CallToolRequest, in in) (*mcp.CallToolResult, any, error) {
+					runs.Add(1)
+					return nil, nil, fault.NotFound("user", in.ID)
+				})
+		},
+	})
+	ids := slices.Repeat([]string{"bob"}, 60)
+	for range 5 {
+		require.NotContains(t, s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids}).Text(), "Repeated failure")
 	}
+	require.EqualValues(t, 5*60, runs.Load())
+	require.Contains(t, s.CallTool(t.Context(), "get_users", map[string]any{"ids": ids}).Text(), "this exact call has failed 6 times")
 }
 
 // The largest values that there are mean what they say.

@@ -72,7 +72,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // Options configure [New]. The zero value is the recommended default. Functions may
@@ -129,14 +128,6 @@ type Options struct {
 	//
 	// With a negative number nothing is refused, and nobody is warned.
 	RefuseAfter int
-
-	// Store keeps what is known of failed calls for several servers, so that failures on one server
-	// count on the next. The store is read once before each call that is counted. A store that
-	// fails or takes longer than 250 ms fails no call: for the next seconds this server counts for
-	// itself, as it does where a caller is known by its connection only. The keys are hashes; of
-	// the words of an error the store gets the line that the caller read. Nil means that each
-	// server counts for itself.
-	Store store.Store
 }
 
 // codeRefused is the code of the fault that answers a call that was not run because it had failed
@@ -170,9 +161,6 @@ func New(opts *Options) mcp.Middleware {
 	g := &guide{Options: o, owners: owner.Finder{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
 	if len(o.Rules) > 0 || o.Witnessed != nil {
 		g.settings = &call.Settings{Hints: o.Rules, Witnessed: o.Witnessed}
-	}
-	if o.Store != nil {
-		g.shared = newShared(o.Store)
 	}
 	return call.WrapLayer(g, nil)
 }

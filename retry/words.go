@@ -1,7 +1,6 @@
 package retry
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -56,9 +55,7 @@ func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 const (
 	// maxHeadline is how many bytes of the last error a refusal repeats: a first line of that length stays whole.
 	maxHeadline = 1000
-	// shortHeadline is up to how many bytes an error stays whole with all its lines. A first line
-	// that is mostly escapes in JSON is cut to as many, because in a store the counts of one tool
-	// have to fit into one value.
+	// shortHeadline is up to how many bytes an error stays whole with all its lines.
 	shortHeadline = 200
 )
 
@@ -69,9 +66,7 @@ func headline(e *fault.Error) string {
 		return text
 	}
 	first, rest, _ := strings.Cut(text, "\n")
-	switch raw, err := json.Marshal(first[:min(len(first), maxHeadline)]); {
-	case err != nil || len(raw) > maxHeadline*5/4:
-		return words.Clip(first, shortHeadline)
+	switch {
 	case len(first) > maxHeadline:
 		return words.Clip(text, maxHeadline)
 	case rest != "":

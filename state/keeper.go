@@ -32,6 +32,8 @@ type keeper struct {
 	Options
 
 	owners owner.Finder
+	by     string    // stands in what this process writes
+	began  time.Time // from when its times count
 }
 
 func newKeeper(who string, opts *Options) *keeper {
@@ -53,7 +55,7 @@ func newKeeper(who string, opts *Options) *keeper {
 	if o.Codec == nil {
 		o.Codec = jsonCodec{}
 	}
-	return &keeper{Options: o, owners: owner.Finder{Func: o.Owner}}
+	return &keeper{Options: o, owners: owner.Finder{Func: o.Owner}, by: rand.Text(), began: time.Now()}
 }
 
 // A session is what the functions of this package need to know of one call.
@@ -147,39 +149,57 @@ func newHandle(number int) Handle {
 	return Handle(strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])) + "-" + strconv.Itoa(number))
 }
 
-// In the store, a value follows the mark of its place and a time in ms: when it was made if
-// its expiry is fixed, else when it was written.
-const stampSize = 8
+// In the store, a value follows the mark of its place, who has written it, and when by that
+// one's clock, in ms. The clock of another process says nothing here.
+const stampSize = textSize + 8
+
+// textSize is the length of rand.Text.
+const textSize = 26
 
 type content struct {
 	version store.Version // zero: nothing is kept there for this handle
 	data    []byte
-	stamp   time.Time
+	age     time.Duration // farAge if another process has written it
 }
+
+// farAge is more than the age of any value.
+const farAge = math.MaxInt64
 
 // load returns what is kept at a place, and puts off its expiry.
 func (k *keeper) load(ctx context.Context, p place) (content, error) {
+	c, err := k.look(ctx, p)
+	if err != nil {
+		return c, err
+	}
+	return k.putOff(ctx, p, c), nil
+}
+
+// putOff puts off the expiry of a value that was used, unless this process has just written it.
+func (k *keeper) putOff(ctx context.Context, p place, c content) content {
+	if c.version == 0 || k.Fixed || c.age <= k.Expiry/10 {
+		return c
+	}
+	// If another call was faster, it has put the expiry off too.
+	if now, ok, err := k.Store.Swap(k.within(ctx), p.name, c.version, k.stamped(p, c.data), k.Expiry); err == nil && ok {
+		c.version, c.age = now.Version, 0
+	}
+	return c
+}
+
+// look returns what is kept at a place.
+func (k *keeper) look(ctx context.Context, p place) (content, error) {
 	item, err := k.Store.Get(ctx, p.name)
 	if err != nil {
 		return content{}, unavailable(err, fault.EffectNone)
 	}
-	c, err := p.parse(item)
-	switch {
-	case err != nil:
-		return content{}, err
-	case c.version == 0 && p.mark != "":
-		return content{}, k.unknown()
-	case c.version != 0 && !k.Fixed && time.Since(c.stamp) > k.Expiry/10:
-		// If another call was faster, it has put the expiry off too.
-		stamp := time.Now()
-		if now, ok, err := k.Store.Swap(k.within(ctx), p.name, c.version, p.stamped(stamp, c.data), k.Expiry); err == nil && ok {
-			c.version, c.stamp = now.Version, stamp
-		}
+	c, err := k.parse(p, item)
+	if err == nil && c.version == 0 && p.mark != "" {
+		err = k.unknown()
 	}
-	return c, nil
+	return c, err
 }
 
-func (p place) parse(item store.Item) (content, error) {
+func (k *keeper) parse(p place, item store.Item) (content, error) {
 	if item.Version == 0 {
 		return content{}, nil
 	}
@@ -190,14 +210,17 @@ func (p place) parse(item store.Item) (content, error) {
 	if subtle.ConstantTimeCompare(mark, []byte(p.mark)) == 0 {
 		return content{}, nil
 	}
-	return content{
-		version: item.Version, data: rest[stampSize:],
-		stamp: time.UnixMilli(int64(binary.BigEndian.Uint64(rest))), //nolint:gosec // it was one
-	}, nil
+	c := content{version: item.Version, data: rest[stampSize:], age: farAge}
+	if string(rest[:textSize]) == k.by {
+		at := time.Duration(binary.BigEndian.Uint64(rest[textSize:])) * time.Millisecond //nolint:gosec // it was one
+		c.age = time.Since(k.began) - at
+	}
+	return c, nil
 }
 
-func (p place) stamped(at time.Time, data []byte) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte(p.mark), uint64(at.UnixMilli())), data...)
+func (k *keeper) stamped(p place, data []byte) []byte {
+	head := append(make([]byte, 0, len(p.mark)+stampSize+len(data)), p.mark+k.by...)
+	return append(binary.BigEndian.AppendUint64(head, uint64(time.Since(k.began).Milliseconds())), data...) //nolint:gosec // not negative
 }
 
 // A purpose is what put is for. It decides which effect is reported if the store fails.
@@ -215,16 +238,15 @@ func (k *keeper) put(ctx context.Context, why purpose, p place, seen content, da
 	if len(data) > k.Limits.ValueBytes {
 		return content{}, false, errTooLarge
 	}
-	stamp, ttl := time.Now(), k.Expiry
+	ttl := k.Expiry
 	if k.Fixed && seen.version != 0 {
-		stamp = seen.stamp
-		ttl = max(time.Millisecond, time.Until(stamp.Add(k.Expiry)))
+		ttl = store.KeepTTL
 	}
-	item, ok, err := k.Store.Swap(k.within(ctx), p.name, seen.version, p.stamped(stamp, data), ttl)
+	item, ok, err := k.Store.Swap(k.within(ctx), p.name, seen.version, k.stamped(p, data), ttl)
 	if err != nil {
 		return content{}, false, k.refusal(err, why)
 	}
-	now, err := p.parse(item)
+	now, err := k.parse(p, item)
 	return now, ok, err
 }
 
@@ -262,6 +284,7 @@ type taken struct {
 	place   place
 	pointer any
 	before  content
+	read    time.Time
 }
 
 // save writes the value if it was changed.
@@ -276,7 +299,7 @@ func (v *taken) save(ctx context.Context, k *keeper) error {
 		return err
 	case ok:
 		return nil
-	case now.version == 0 && time.Since(v.before.stamp) >= k.Expiry:
+	case now.version == 0 && (k.Fixed || time.Since(v.read) >= k.Expiry-k.Expiry/10):
 		return k.begin(errExpired)
 	case now.version != 0 && bytes.Equal(now.data, v.before.data): // another call has only put off its end
 		if _, ok, err = k.put(ctx, saving, v.place, now, data); err != nil || ok {
@@ -290,18 +313,20 @@ func (v *taken) save(ctx context.Context, k *keeper) error {
 const maxUpdates = 100
 
 func update[T any](ctx context.Context, k *keeper, p place, change func(*T) error) (T, error) {
-	c, err := k.load(ctx, p)
+	c, err := k.look(ctx, p)
 	for try := range maxUpdates {
 		var value, none T
 		if err != nil {
 			return none, err
 		}
 		if c.version != 0 {
-			if err := k.decode(c.data, &value); err != nil {
-				return none, err
-			}
+			err = k.decode(c.data, &value)
 		}
-		if err := change(&value); err != nil {
+		if err == nil {
+			err = change(&value)
+		}
+		if err != nil {
+			k.putOff(ctx, p, c) // it was used
 			return none, err
 		}
 		data, err := k.encode(&value)
@@ -365,7 +390,7 @@ func (k *keeper) remove(ctx context.Context, p place) error {
 		if err != nil {
 			return unavailable(err, fault.EffectNone)
 		}
-		c, err := p.parse(item)
+		c, err := k.parse(p, item)
 		if err != nil || c.version == 0 {
 			return err
 		}

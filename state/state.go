@@ -168,7 +168,7 @@ func From[T any](ctx context.Context) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.value = &taken{place: p, pointer: value, before: b}
+	s.value = &taken{place: p, pointer: value, before: b, read: time.Now()}
 	return value, nil
 }
 

@@ -244,7 +244,7 @@ func TestOnlyWhatChangedIsSaved(t *testing.T) {
 	require.NoError(t, do(t, mw, "alice", h, change(nil)))
 	require.Equal(t, writes+1, spy.writes)
 	require.Error(t, do(t, state.New(&state.Options{Store: spy, SaveFailed: true}), "alice", h, change(failed)))
-	require.Equal(t, writes+2, spy.writes, "unless it is asked for")
+	require.Equal(t, writes+3, spy.writes, "unless it is asked for; what another server wrote is put off")
 	require.Equal(t, 2, mustLook(t, mw, "alice", h).Count)
 
 	spy.fails = true
@@ -318,6 +318,61 @@ func TestExpiry(t *testing.T) {
 		_, err = look(t, sliding, "alice", h)
 		require.Equal(t, fault.KindNotFound, kindOf(err))
 	})
+}
+
+// TestNoClockOfAnotherServer is asked when a value ends: what another one wrote is put off when it is
+// used, however old it says it is, and a fixed end stays where the store has it.
+func TestNoClockOfAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timed := &timed{Store: store.NewMemory(nil)}
+		server := func(fixed bool) mcp.Middleware { return state.New(&state.Options{Store: timed, Fixed: fixed}) }
+		a, b := server(false), server(false)
+		h := begin(t, a, "alice", cart{})
+		time.Sleep(3 * time.Minute)
+		mustLook(t, b, "alice", h)
+		time.Sleep(59 * time.Minute)
+		mustLook(t, a, "alice", h)
+		time.Sleep(59 * time.Minute)
+		mustLook(t, b, "alice", h)
+
+		h = begin(t, server(true), "alice", cart{})
+		timed.ttls = nil
+		for _, s := range []mcp.Middleware{server(true), server(true)} {
+			time.Sleep(29 * time.Minute)
+			require.NoError(t, do(t, s, "alice", h, func(ctx context.Context) error {
+				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+			}))
+		}
+		require.Equal(t, []time.Duration{store.KeepTTL, store.KeepTTL}, timed.ttls)
+		time.Sleep(2 * time.Minute)
+		_, err := look(t, server(true), "alice", h)
+		require.Equal(t, fault.KindNotFound, kindOf(err))
+	})
+}
+
+// TestAnUpdateOfWhatAnotherServerWrote is one write, and so is one that fails, because it used the value.
+func TestAnUpdateOfWhatAnotherServerWrote(t *testing.T) {
+	timed := &timed{Store: store.NewMemory(nil)}
+	h := begin(t, state.New(&state.Options{Store: timed}), "alice", cart{})
+	for _, fails := range []error{nil, errors.New("no")} {
+		timed.ttls = nil
+		err := do(t, state.New(&state.Options{Store: timed}), "alice", h, func(ctx context.Context) error {
+			return state.Update(ctx, func(c *cart) error { c.Count++; return fails })
+		})
+		require.Equal(t, fails != nil, err != nil)
+		require.Equal(t, []time.Duration{time.Hour}, timed.ttls)
+	}
+}
+
+type timed struct {
+	store.Store
+
+	ttls []time.Duration
+}
+
+func (s *timed) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
+	s.ttls = append(s.ttls, ttl)
+	return s.Store.Swap(ctx, key, old, value, ttl)
 }
 
 // TestPuttingOffTheEndIsNoChange proves that a call which only looks does not make

@@ -82,7 +82,7 @@ func (m *Memory) Get(_ context.Context, key string) (Item, error) {
 
 // Swap implements [Store].
 func (m *Memory) Swap(ctx context.Context, key string, old Version, value []byte, ttl time.Duration) (Item, bool, error) {
-	if ttl <= 0 {
+	if ttl <= 0 && !keeps(old, ttl) {
 		return Item{}, false, ErrTTL
 	}
 	_, bound := BoundOf(ctx, key)
@@ -111,7 +111,7 @@ func (m *Memory) Do(_ context.Context, ops ...Op) ([]Done, error) {
 	return do(ops, func(i int, op Op) (one Done, err error) {
 		op.Value = values[i]
 		switch {
-		case op.TTL < 0:
+		case op.TTL < 0 && !keeps(op.Old, op.TTL):
 			err = ErrTTL
 		case op.TTL == 0:
 			one.OK = m.delete(op.Key, op.Old, now)
@@ -144,9 +144,16 @@ func (m *Memory) swap(op Op, now time.Time) (Item, bool, error) {
 			return Item{}, false, err
 		}
 	}
-	item, err := m.put(e, op.Key, op.Value, now, now.Add(op.TTL), in)
+	ends := now.Add(op.TTL)
+	if op.TTL == KeepTTL {
+		ends = e.ends // it stands there, since Old is not zero
+	}
+	item, err := m.put(e, op.Key, op.Value, now, ends, in)
 	return item, err == nil, err
 }
+
+// keeps reports whether a Swap with this ttl keeps the expiry.
+func keeps(old Version, ttl time.Duration) bool { return ttl == KeepTTL && old != 0 }
 
 // delete is Delete for a caller that holds the lock.
 func (m *Memory) delete(key string, old Version, now time.Time) bool {

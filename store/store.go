@@ -37,7 +37,7 @@ type Item struct {
 // key, atomically: all calls for one key, by all servers, take effect one after
 // another, each between its beginning and its end.
 //
-// A ttl says how long the value is kept; it must be positive. After it the key is
+// A ttl says how long the value is kept; it must be positive, or [KeepTTL]. After it the key is
 // absent. A store never drops a value earlier, unless it documents an option for that.
 //
 // On an error the other results are zero, and whether a write took effect is not
@@ -96,12 +96,17 @@ var (
 	// [MaxCount].
 	ErrRange = errors.New("store: the counter is out of range")
 
-	// ErrTTL says that a ttl is not positive, which is a mistake of the program.
+	// ErrTTL says that a ttl is not positive, or is KeepTTL where no value can stand, which is a mistake
+	// of the program.
 	ErrTTL = errors.New("store: the ttl is not positive")
 )
 
 // MaxCount is the largest number that a counter holds, and -MaxCount the smallest.
 const MaxCount = 1 << 53
+
+// KeepTTL, as the ttl of a Swap over a value that is there, has the new value end when that one
+// would have. So no server needs to know what the time is on another one.
+const KeepTTL time.Duration = -1
 
 // MaxKey is the length, in bytes, of the longest key that every store takes.
 const MaxKey = 512

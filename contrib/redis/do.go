@@ -17,7 +17,7 @@ import (
 //
 // Keys: the values, and those of their group. Arguments: how many operations, and for each of them
 // delete (1 or empty), anyway (the same), old version (empty: absent, or any for a Delete), new
-// version, value, ttl in ms, its name and base in the group, and the bound's keys and bytes.
+// version, value, ttl in ms (-1: that of the value that stands there), its name and base in the group, and the bound's keys and bytes.
 var doScript = newScript(groupScript + `
 local ops = tonumber(ARGV[1])
 of, sum = KEYS[ops + 1], KEYS[ops + 2]
@@ -37,6 +37,9 @@ for i = 1, ops do
 			replies[i] = redis.call('DEL', key)
 		end
 	elseif there == old then
+		if ttl == '-1' then
+			ttl = math.max(1, redis.call('PTTL', key))
+		end
 		if of then
 			local keys, bytes = tonumber(ARGV[a + 8]), tonumber(ARGV[a + 9])
 			local size, bound = base + #value, keys > 0 or bytes > 0
@@ -85,7 +88,11 @@ func (s *Store) do(ctx context.Context, operation string, ops []store.Op) ([]sto
 	again := true
 	for i, op := range ops {
 		name, base := member(op.Key)
-		if op.TTL < 0 {
+		ttl := milliseconds(op.TTL)
+		switch {
+		case op.TTL == store.KeepTTL && op.Old != 0:
+			ttl = -1
+		case op.TTL < 0:
 			return nil, errors.ErrUnsupported // which Swap tells
 		}
 		if len(op.Key) > store.MaxKey || len(op.Value) > s.opts.MaxValue || op.Bound.Bytes > 0 && base+len(op.Value) > op.Bound.Bytes {
@@ -106,7 +113,7 @@ func (s *Store) do(ctx context.Context, operation string, ops []store.Op) ([]sto
 		}
 		keys[i] = op.Key
 		done[i].Item = store.Item{Value: append([]byte(nil), op.Value...), Version: newVersion()}
-		args = append(args, remove, anyway, old, pack(done[i].Item.Version), done[i].Item.Value, milliseconds(op.TTL), name, base, max(0, op.Bound.Keys), max(0, op.Bound.Bytes))
+		args = append(args, remove, anyway, old, pack(done[i].Item.Version), done[i].Item.Value, ttl, name, base, max(0, op.Bound.Keys), max(0, op.Bound.Bytes))
 	}
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()

@@ -115,7 +115,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, error) {
 // Swap implements [store.Store]. If its answer is lost, it tries again: the new version,
 // which only this call uses, shows whether the first try took effect.
 func (s *Store) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
-	if ttl <= 0 {
+	if ttl <= 0 && (ttl != store.KeepTTL || old == 0) {
 		return store.Item{}, false, store.ErrTTL
 	}
 	_, bound := store.BoundOf(ctx, key)

@@ -39,7 +39,6 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/replay"
-	"github.com/mcpchain/mcpchain/retry"
 )
 
 func main() {
@@ -117,7 +116,6 @@ func run(ctx context.Context, address string, longest time.Duration, calls *drai
 			}},
 			Replay:   replays,
 			Deadline: &deadline.Options{Limit: longest},
-			Retry:    &retry.Options{Store: shared},
 		}))
 	return serve(ctx, server, address, users.verify, calls)
 }

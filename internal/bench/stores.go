@@ -25,7 +25,6 @@ import (
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/replay"
-	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -97,9 +96,6 @@ func keyedCalls(ends *[]func()) *table {
 			{Calls: 1 << 30}, {Scope: limit.PerTool, Calls: 1 << 30}, {Scope: limit.ForAll, Calls: 1 << 30},
 		}})
 	}
-	counts := func(s store.Store) mcp.Middleware {
-		return retry.New(&retry.Options{Store: s, Owner: owner, RefuseAfter: -1})
-	}
 	memory := func() store.Store { return store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}) }
 	var keys atomic.Int64
 	next := func() string { return strconv.FormatInt(keys.Add(1), 10) }
@@ -112,8 +108,6 @@ func keyedCalls(ends *[]func()) *table {
 		{"`replay`, a call that runs", kept(memory()), kept(shared), "good", next},
 		{"`replay`, a repetition", kept(memory()), kept(shared), "good", func() string { return "same" }},
 		{"`limit`, three limits", limits(nil), limits(shared), "good", nil},
-		{"`retry`, a success", counts(nil), counts(shared), "good", nil},
-		{"`retry`, a failure", counts(nil), counts(shared), "fails", nil},
 	} {
 		here := withKeys(r.here, r.tool, r.key)
 		for range 3 {

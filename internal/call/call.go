@@ -74,6 +74,7 @@ type cold struct {
 
 	attempts int    // see Attempted
 	refused  string // see Refused
+	whole    error  // see RefuseList
 
 	clean *fault.Error // see MarkMasked
 	past  mcp.Result   // see Behind
@@ -287,6 +288,21 @@ func (c *Call) Parent() *Call {
 		return nil
 	}
 	return c.cold.parent
+}
+
+// RefuseList notes that the call, a list, is refused as a whole, with an error that each of its items
+// gets.
+func (c *Call) RefuseList(err error) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.whole = err
+}
+
+// ListRefused returns the error of RefuseList, nil if it was not called.
+func (c *Call) ListRefused() error {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	return cold.whole
 }
 
 // Recovered returns the PanicError for a value that recover returned during this Call. It is the

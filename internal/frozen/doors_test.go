@@ -206,17 +206,6 @@ func doors(add func(string, func(*world, harness.Place))) {
 		w.serve(at, func(o *mcpchain.Options) { o.Deadline = &deadline.Options{Limit: time.Second, Logger: w.logger()} }, "no annotations", one(asks))
 		w.call(tool, "")
 	})
-	add("a breaker in a store", func(w *world, at harness.Place) {
-		me := func(context.Context, mcp.Request) string { return "me" }
-		kept := store.NewMemory(nil)
-		for _, s := range []store.Store{kept, kept, badStore{}} {
-			w.linef("-- a server")
-			w.serve(at, func(o *mcpchain.Options) { o.Retry.Store, o.Retry.Owner = s, me }, "read-only", one(failing(statusCode{n: 503})))
-			for range 4 {
-				w.call(tool, "")
-			}
-		}
-	})
 	add("large results", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) { o.Recover = &mcprecover.Options{MaxResult: 1000} }, "no annotations", map[string]harness.Handler{
 			"fine": harness.Return(func() *mcp.CallToolResult {

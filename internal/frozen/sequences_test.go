@@ -66,7 +66,7 @@ var long = map[string]bool{
 	"a tool is broken": true, "wrong arguments, again and again": true, "nothing is refused": true, "attempts that the caller counts": true, "deadlines, read-only": true,
 	"repeats, plain error, no annotations": true, "repeats, plain error, read-only": true, "repeats, 503, no annotations": true, "repeats, fault, read-only": true, "repeats, wait, no annotations": true, "repeats, wait, read-only": true,
 	"repeats, then it succeeds": true, "methods that fail": true, "repeats, fault, no annotations": true, "one error, again and again, through one result": true,
-	"list form, wrong arguments": true, "content of every kind": true, "services that refuse": true, "repeated wrong arguments": true, "a breaker in a store": true,
+	"list form, wrong arguments": true, "content of every kind": true, "services that refuse": true, "repeated wrong arguments": true,
 	"items that ask, and that are stuck": true, "large results": true, "not ready": true, "replay, and a client that tries again": true, "replay, run again": true,
 }
 

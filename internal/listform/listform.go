@@ -17,6 +17,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // A Form says which tool gets which sibling. All fields but Description are required.
@@ -121,12 +122,12 @@ func (f *Form) Offered(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 }
 
 // Request returns a call of another tool in the place of req. It takes over the
-// protocol, the client and the trace from the _meta of req, but no progress token, which
-// identifies one call, and no idempotency key, which all items must not share.
+// protocol, the client, the trace and the idempotency key from the _meta of req, but no progress
+// token, which identifies one call. Package replay tells the items under one key apart.
 func Request(req mcp.Request, tool string, args json.RawMessage) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Extra: req.GetExtra(), Params: &mcp.CallToolParamsRaw{
-		Meta: ask.ProtocolMeta(req, "traceparent", "tracestate", "baggage"), Name: tool, Arguments: args,
+		Meta: ask.ProtocolMeta(req, wire.KeyKey, "traceparent", "tracestate", "baggage"), Name: tool, Arguments: args,
 	}}
 }
 

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"os"
-	"strings"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,7 +62,7 @@ func (f *Finder) Of(ctx context.Context, req mcp.Request) string {
 	if id := call.SessionID(req); id != "" {
 		return "session:" + id
 	}
-	return prefixed(connectionPrefix, Connection(req))
+	return prefixed("connection:", Connection(req))
 }
 
 // Unknown records, once, the consequence of an unknown caller.
@@ -79,12 +78,6 @@ func (f *Finder) once(ctx context.Context, said *atomic.Bool, level slog.Level, 
 	}
 	call.Notice(ctx, f.Logger, level, message, attrs...)
 }
-
-const connectionPrefix = "connection:"
-
-// OfConnection reports whether [Finder.Of] made the name from a connection. No other process knows
-// such a name.
-func OfConnection(owner string) bool { return strings.HasPrefix(owner, connectionPrefix) }
 
 func prefixed(prefix, name string) string {
 	if name == "" {

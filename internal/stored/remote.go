@@ -31,7 +31,7 @@ type Remote struct {
 	room apart.Room
 }
 
-// NewRemote returns a Remote with a name for records, such as "the store of failed calls". A nil
+// NewRemote returns a Remote with a name for records, such as "the shared store of package limit". A nil
 // logger means that of the call.
 func NewRemote(name string, logger *slog.Logger) *Remote {
 	return &Remote{name: name, logger: logger, began: time.Now()}

@@ -3,12 +3,9 @@ package whole_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -17,9 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/replay"
-	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/state"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // TestReplayAndStateInStandard proves where the two stand: a repetition reaches nothing
@@ -68,41 +63,4 @@ func TestReplayAndStateInStandard(t *testing.T) {
 			call("c", "add_many", `{"words":["x","y"]}`, ">out <out")
 		})
 	}
-}
-
-// TestFailedCallsOfOneCallerLeaveRoom has a caller that invents tools, each of whose failures is
-// counted in the store that replay has, too.
-func TestFailedCallsOfOneCallerLeaveRoom(t *testing.T) {
-	shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 2 << 20})
-	by := func(user, tool string, meta mcp.Meta) *mcp.CallToolRequest {
-		return &mcp.CallToolRequest{
-			Extra:  &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}},
-			Params: &mcp.CallToolParamsRaw{Name: tool, Meta: meta},
-		}
-	}
-	fails := retry.New(&retry.Options{Store: shared})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
-		return nil, errors.New("broken")
-	})
-	for i := range 10_000 {
-		_, _ = fails(t.Context(), "tools/call", by("alice", fmt.Sprint("invented ", i), nil))
-	}
-	keeps := replay.New(&replay.Options{Store: shared})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
-		return harness.Success(req), nil
-	})
-	res, err := keeps(t.Context(), "tools/call", by("bob", "pay", mcp.Meta{"io.modelcontextprotocol/idempotencyKey": "k"}))
-	require.NoError(t, err)
-	require.False(t, res.(*mcp.CallToolResult).IsError, "%v", res.(*mcp.CallToolResult).Content)
-	require.Less(t, shared.Len(), 4000)
-
-	// And failed calls are counted for others as before.
-	for range 8 {
-		_, _ = fails(t.Context(), "tools/call", by("bob", "it", nil))
-	}
-	other := retry.New(&retry.Options{Store: shared})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
-		t.Error("it ran")
-		return nil, errors.New("broken")
-	})
-	res, err = other(t.Context(), "tools/call", by("bob", "it", nil))
-	require.NoError(t, err)
-	require.Contains(t, res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text, "Repeated failure")
 }

@@ -62,6 +62,7 @@ func Run(t *testing.T, c Config) {
 		{"what is too large is refused", (*suite).tooLarge},
 		{"a value ends when its time is over", (*suite).expiry},
 		{"a ttl is positive", (*suite).ttl},
+		{"a value keeps the time of the one before", (*suite).keepTTL},
 		{"delete removes only the version that was seen", (*suite).remove},
 		{"add counts", (*suite).add},
 		{"a counter is exact to 2^53", (*suite).addRange},
@@ -311,6 +312,30 @@ func (s *suite) ttl() {
 	s.set("ages", 0, "x", 1<<62)
 	s.advance(unit)
 	equal(s, "after a while of 146 years", "x", string(s.get("ages").Value))
+}
+
+func (s *suite) keepTTL() {
+	_, _, err := s.Swap(s.Context(), "absent", 0, []byte("x"), store.KeepTTL)
+	s.wantErr("Swap", store.ErrTTL, err)
+	for _, key := range []string{"plain", "group|name"} {
+		first := s.set(key, 0, "first", 2*unit)
+		s.advance(unit)
+		ctx := store.Within(s.Context(), store.Bound{Keys: 5})
+		item, ok, err := s.Swap(ctx, key, first, []byte("second"), store.KeepTTL)
+		if err != nil || !ok || string(item.Value) != "second" {
+			s.Fatalf("Swap(%q) with KeepTTL: %q, %v, %v", key, item.Value, ok, err)
+		}
+		if _, ok, err := s.Swap(ctx, key, first, []byte("third"), store.KeepTTL); err != nil || ok {
+			s.Fatalf("Swap(%q) with KeepTTL over another version: %v, %v", key, ok, err)
+		}
+		if got := s.get(key); string(got.Value) != "second" || got.Version != item.Version {
+			s.Fatalf("Get(%q): %q", key, got.Value)
+		}
+		s.advance(2 * unit)
+		if got := s.get(key); got.Version != 0 {
+			s.Fatalf("Get(%q): %q, which has ended", key, got.Value)
+		}
+	}
 }
 
 func (s *suite) remove() {

@@ -80,7 +80,7 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		opts.Replay = keys
 	}
 	if parts.Shared != nil {
-		keys.Store, limits.Shared, opts.Retry.Store = parts.Shared, parts.Shared, parts.Shared
+		keys.Store, limits.Shared = parts.Shared, parts.Shared
 	}
 	if parts.Record != nil {
 		opts.Audit = &audit.Options{Log: parts.Record}

@@ -96,7 +96,7 @@ var settings = []setting{
 	number("max-request", "bytes of the longest line for the server (9 MiB)", func(c *Config) *int { return &c.MaxRequest }),
 	number("max-answer", "bytes of the longest line of the server (9 MiB)", func(c *Config) *int { return &c.MaxAnswer }),
 	list("secret-env", "more environment variables whose values are secrets", func(c *Config) *[]string { return &c.SecretEnv }),
-	text("redis", "URL", "keep keys, rates and failures there, for many of these programs", func(c *Config) *string { return &c.Redis }),
+	text("redis", "URL", "keep keys and rates there, for many of these programs", func(c *Config) *string { return &c.Redis }),
 	boolean("otel", "send spans and measurements by OTLP, where OTEL_EXPORTER_OTLP_ENDPOINT says", func(c *Config) *bool { return &c.OTel }),
 	text("log", "FILE", "append the log to a file instead of standard error", func(c *Config) *string { return &c.Log }),
 	boolean("log-json", "write the log as JSON", func(c *Config) *bool { return &c.LogJSON }),

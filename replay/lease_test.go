@@ -1,0 +1,267 @@
+package replay_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/replay"
+	"github.com/mcpchain/mcpchain/store"
+)
+
+// notDead fails for words that invite a second effect of a call that may still run.
+func notDead(t *testing.T, f *fault.Error) {
+	t.Helper()
+	require.NotContains(t, f.Message(), "ended without")
+	require.NotContains(t, f.Suggestion(), "call again with a new key")
+	require.Contains(t, f.Message(), "not known")
+	retry, _ := f.Retry()
+	require.False(t, retry.ShouldRetry)
+	require.Equal(t, fault.EffectUnknown, retry.Effect)
+}
+
+// TestTheStoreIsAwayForLongerThanALease, out of reach of a server whose handler runs: nobody reads that
+// the call has ended, and it is its own again as soon as the store is back.
+func TestTheStoreIsAwayForLongerThanALease(t *testing.T) {
+	for name, away := range map[string]time.Duration{"a little longer": 16 * time.Second, "much longer": 10 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := store.NewMemory(nil)
+				cut := &severed{Store: shared}
+				end := make(chan struct{})
+				slow := bank{answer: func(context.Context) (*mcp.CallToolResult, error) { <-end; return text("paid"), nil }}
+				first := slow.server(owned(replay.Options{Store: cut}))
+				answered := make(chan string)
+				go func() { answered <- says(t, first, "k", `{}`) }()
+				synctest.Wait()
+				cut.cut.Store(true)
+				time.Sleep(away)
+
+				var b bank
+				opts := owned(replay.Options{Store: shared, Wait: -1})
+				other := b.server(opts)
+				f := refused(t, other, request("k", `{}`))
+				require.Equal(t, "KEY_UNKNOWN_END", f.Code())
+				notDead(t, f)
+
+				cut.cut.Store(false)
+				time.Sleep(2 * time.Second)
+				require.Equal(t, "KEY_IN_USE", refused(t, other, request("k", `{}`)).Code(), "it runs")
+				time.Sleep(time.Minute)
+				require.Equal(t, "KEY_IN_USE", refused(t, other, request("k", `{}`)).Code(), "it still runs")
+				close(end)
+				require.Equal(t, "paid", <-answered)
+				require.Equal(t, "paid", says(t, other, "k", `{}`))
+				require.Zero(t, b.paid.Load())
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// TestARecordThatTheStoreLost is written again while the handler runs.
+func TestARecordThatTheStoreLost(t *testing.T) {
+	for name, end := range map[string]struct {
+		answer func() (*mcp.CallToolResult, error)
+		runs   int64
+	}{
+		"answered":        {func() (*mcp.CallToolResult, error) { return text("payment 1"), nil }, 1},
+		"changed nothing": {func() (*mcp.CallToolResult, error) { return nil, fault.Invalid("amount", 1, "more") }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lossy := &replaced{}
+				lossy.now.Store(store.NewMemory(nil))
+				var b bank
+				b.answer = func(context.Context) (*mcp.CallToolResult, error) {
+					if b.paid.Load() > 1 {
+						return text("payment 2"), nil
+					}
+					time.Sleep(time.Minute)
+					return end.answer()
+				}
+				server := b.server(owned(replay.Options{Store: lossy, Wait: -1}))
+				done := make(chan struct{})
+				go func() { defer close(done); call(t, server, request("k", `{}`)) }()
+				time.Sleep(time.Second)
+				lossy.now.Store(store.NewMemory(nil))
+				time.Sleep(10 * time.Second)
+				require.Equal(t, "KEY_IN_USE", refused(t, server, request("k", `{}`)).Code())
+				<-done
+				_ = call(t, server, request("k", `{}`))
+				require.Equal(t, end.runs, b.paid.Load())
+			})
+		})
+	}
+}
+
+// TestARecordThatAnotherAttemptHasTaken, which it does where a second run does no harm, stays with that one.
+func TestARecordThatAnotherAttemptHasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		cut := &severed{Store: shared}
+		slow := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
+			time.Sleep(2 * time.Minute)
+			return text("first"), nil
+		}}
+		again := replay.Options{Rerun: func(string) bool { return true }, Wait: -1}
+		again.Store = cut
+		first := slow.server(owned(again))
+		answered := make(chan string)
+		go func() { answered <- says(t, first, "k", `{}`) }()
+		synctest.Wait()
+		cut.cut.Store(true)
+		time.Sleep(20 * time.Second)
+
+		again.Store = shared
+		quick := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
+			time.Sleep(20 * time.Second)
+			return text("second"), nil
+		}}
+		second := quick.server(owned(again))
+		go func() { answered <- says(t, second, "k", `{}`) }()
+		synctest.Wait()
+		cut.cut.Store(false)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, "KEY_IN_USE", refused(t, first, request("k", `{}`)).Code())
+		require.Equal(t, "second", <-answered)
+		require.Equal(t, "second", says(t, first, "k", `{}`))
+		require.Equal(t, "first", <-answered)
+		for _, server := range []mcp.MethodHandler{first, second} {
+			require.Equal(t, "second", says(t, server, "k", `{}`), "it is not written over")
+		}
+		require.EqualValues(t, 1, slow.paid.Load())
+		require.EqualValues(t, 1, quick.paid.Load())
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestAnAnswerOfTheStoreThatIsLostWhileTheLeaseIsTakenAgain: the next try finds what the first one did.
+func TestAnAnswerOfTheStoreThatIsLostWhileTheLeaseIsTakenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &replaced{}
+		shared.now.Store(store.NewMemory(nil))
+		h := &hooked{Store: shared}
+		var lose atomic.Int32
+		h.swap = func(key string, old store.Version, value []byte) error {
+			if lose.Load() > 0 && lose.Add(-1) >= 0 {
+				_, _, _ = shared.Swap(t.Context(), key, old, value, 15*time.Second)
+				return errSevered
+			}
+			return nil
+		}
+		var b bank
+		b.answer = func(context.Context) (*mcp.CallToolResult, error) { time.Sleep(time.Minute); return text("paid"), nil }
+		server := b.server(owned(replay.Options{Store: h, Wait: -1}))
+		answered := make(chan string)
+		go func() { answered <- says(t, server, "k", `{}`) }()
+		synctest.Wait()
+		shared.now.Store(store.NewMemory(nil)) // all is lost, and so are the next answers
+		lose.Store(2)
+		time.Sleep(20 * time.Second)
+		require.Equal(t, "KEY_IN_USE", refused(t, server, request("k", `{}`)).Code())
+		require.Equal(t, "paid", <-answered)
+		require.Equal(t, "paid", says(t, server, "k", `{}`))
+		require.EqualValues(t, 1, b.paid.Load())
+	})
+}
+
+// TestAHandlerThatWasLeftBehind has not ended, although its call was answered.
+func TestAHandlerThatWasLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) { time.Sleep(time.Hour); return text("late"), nil }}
+		server := replay.New(owned(replay.Options{Grace: -1}))(deadline.New(&deadline.Options{Limit: time.Minute, Logger: slog.New(slog.DiscardHandler)})(b.handle))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, _ = server(ctx, "tools/call", request("k", `{}`))
+		f := refused(t, server, request("k", `{}`))
+		require.Equal(t, "KEY_UNKNOWN_END", f.Code())
+		notDead(t, f)
+		require.EqualValues(t, 1, b.paid.Load())
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// TestWhatIsSaidOfACall: of one that has ended without an answer that it has, of one whose server
+// does not answer that nobody knows, and of none that it changed nothing.
+func TestWhatIsSaidOfACall(t *testing.T) {
+	idempotent := &mcp.ToolAnnotations{IdempotentHint: true}
+	down := func(context.Context) error { return errors.New("the upstream broke the connection") }
+	for name, tc := range map[string]struct {
+		annotations *mcp.ToolAnnotations
+		run         func(ctx context.Context) error
+		status      string
+		says, not   string
+	}{
+		"answered":              {nil, func(context.Context) error { return nil }, "done", "get the answer", "new key"},
+		"cancelled":             {nil, func(context.Context) error { return context.Canceled }, "unknown_end", "was made and ended without an answer", "not known"},
+		"idempotent, failed":    {idempotent, down, "unknown_end", "The call was made, and no answer of it was kept", "new key"},
+		"idempotent, cancelled": {idempotent, func(context.Context) error { return context.Canceled }, "unknown_end", "The call was made", "new key"},
+		"idempotent, refused":   {idempotent, func(context.Context) error { return fault.Invalid("a", 1, "2") }, "not_found", "Check whether", "changed nothing"},
+		"reads, failed":         {&mcp.ToolAnnotations{ReadOnlyHint: true}, down, "not_found", "Check whether", "changed nothing"},
+		"too long to keep":      {nil, nil, "done", "too large to keep", "get the answer"},
+		"idempotent, and said it wrote": {idempotent, func(context.Context) error {
+			return fault.New(fault.KindServerError, "written, but not noted").WithRetry(fault.Retry{Effect: fault.EffectCommitted})
+		}, "unknown_end", "The call was made", "changed nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := &replay.Options{Store: store.NewMemory(nil), Limits: replay.Limits{AnswerBytes: 500}}
+			runs := 0
+			s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+				Middleware: []mcp.Middleware{replay.New(opts)},
+				More: func(server *mcp.Server) {
+					replay.AddStatusTool(server, opts)
+					server.AddTool(&mcp.Tool{Name: "it", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: tc.annotations}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						runs++
+						if tc.run == nil {
+							return text(string(make([]byte, 1000))), nil
+						}
+						return text("fine"), tc.run(ctx)
+					})
+				},
+			})
+			_, _ = s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Meta: mcp.Meta{specKey: "k"}})
+			res := s.CallTool(t.Context(), "call_status", map[string]any{"tool": "it", "key": "k"}).Tool()
+			require.False(t, res.IsError)
+			raw, err := json.Marshal(res.StructuredContent)
+			require.NoError(t, err)
+			var out struct{ Status, Advice string }
+			require.NoError(t, json.Unmarshal(raw, &out))
+			require.Equal(t, tc.status, out.Status)
+			require.Contains(t, out.Advice, tc.says)
+			require.NotContains(t, out.Advice, tc.not)
+			require.NotContains(t, out.Advice, "changed nothing")
+			_, _ = s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Meta: mcp.Meta{specKey: "k"}})
+			if tc.annotations != nil {
+				require.Equal(t, 2, runs, "a second run does no harm")
+			} else {
+				require.Equal(t, 1, runs)
+			}
+		})
+	}
+}
+
+// TestTheStatusOfAList says that it was begun.
+func TestTheStatusOfAList(t *testing.T) {
+	var l till
+	opts := owned(replay.Options{Store: store.NewMemory(nil)})
+	s := l.serve(t, opts)
+	_, _, paid := l.pay(t, s, "pay_all", "k", `{"amounts":["1"]}`)
+	require.Len(t, paid, 1)
+	status := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
+		More: func(server *mcp.Server) { replay.AddStatusTool(server, opts) },
+	})
+	said := status.CallTool(t.Context(), "call_status", map[string]any{"tool": "pay_all", "key": "k"}).Text()
+	require.Contains(t, said, "The list was begun")
+}
