@@ -11,8 +11,8 @@ import (
 
 // NotFound returns a fault that says that the resource ("project", "file") with this id
 // does not exist. The candidates are existing ids that the caller may know. The text
-// suggests the close ones, five at most, as "did you mean". If none is close, it names
-// the nearest ten, and says how many there are.
+// suggests the close ones, five at most, as "did you mean", and none that means the
+// opposite. If none is close, it names the nearest ten, and says how many there are.
 func NotFound(resource, id string, candidates ...string) *Error {
 	e := Generic(KindNotFound).WithMessage(cut(resource, maxName) + " " + quoted(id) + " does not exist.")
 	e.data.ResourceType, e.data.Identifier = resource, id

@@ -43,6 +43,7 @@ func TestOneOf(t *testing.T) {
 	require.Equal(t, "Validation Error: Argument 'state' expected 'open' or 'closed', but received 'opne'. Did you mean 'open'?", fault.OneOf("state", "opne", "open", "closed").Error())
 	require.Equal(t, "Validation Error: Argument 'state' is not valid: received 'x'.", fault.OneOf("state", "x").Error())
 	require.Equal(t, "Validation Error: Argument 'api_key' expected 'aaaa' or 'bbbb', but received a string that is not shown.", fault.OneOf("api_key", "aaab", "aaaa", "bbbb").Error())
+	require.Equal(t, "Validation Error: Argument 'state' expected 'locked' or 'open', but received 'unlocked'.", fault.OneOf("state", "unlocked", "locked", "open").Error())
 	many := make([]string, 100)
 	for i := range many {
 		many[i] = strings.Repeat("v", i+1)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -238,4 +240,66 @@ func TestRawToolsRefuseByTheSchemaOfNow(t *testing.T) {
 		require.Equal(t, `{"name":"a"}`, invoke(t, s, "list", `{"name":"a"}`).Text())
 		require.Equal(t, 4, asked)
 	})
+}
+
+// TestCorrectedForAnotherTool: the arguments that were sent with the name of another tool are not
+// corrected for this one.
+func TestCorrectedForAnotherTool(t *testing.T) {
+	s := serve(t, harness.Current, raw(echo), validate.New(&validate.Options{RawTools: true}))
+	for name, same := range map[string]bool{"list": true, "mcp__shop__list": true, "shop.list": true, "delete": false, "unlist": false, "list_all": false} {
+		got := invoke(t, s, "list", `{"arguments":{"owner":"a"},"tool":"`+name+`"}`)
+		require.Contains(t, got.Text(), "The arguments were sent inside of 'arguments'. Send them as they are.", name)
+		require.Equal(t, same, got.Fault().Data().CorrectedArguments != nil, name)
+	}
+}
+
+// TestMeaningIsKept: what the caller said is never turned, by neither way of checking.
+func TestMeaningIsKept(t *testing.T) {
+	type input struct {
+		Force   bool   `json:"force,omitempty"`
+		Confirm string `json:"confirm,omitempty"`
+	}
+	const schema = `{"type":"object","properties":{"force":{"type":"boolean"},"confirm":{"const":"yes"}},"additionalProperties":false}`
+	handler := func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		return said("ran"), nil, nil
+	}
+	s := serve(t, harness.Current, func(s *mcp.Server) {
+		mcp.AddTool(s, &mcp.Tool{Name: "typed", InputSchema: json.RawMessage(schema)}, handler)
+		s.AddTool(&mcp.Tool{Name: "bare", InputSchema: json.RawMessage(schema)}, echo)
+		s.AddTool(&mcp.Tool{Name: "wrapped", InputSchema: json.RawMessage(schema)}, validate.Tool(json.RawMessage(schema), echo))
+	}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{RawTools: true}}))
+	for _, tool := range []string{"typed", "bare", "wrapped"} {
+		for _, args := range []string{`{"no_force":true}`, `{"noforce":true}`, `{"confirm":"no"}`, `{"confirm":false}`, `{"force":"true","dry_run":true}`} {
+			got := invoke(t, s, tool, args)
+			require.Equal(t, fault.KindValidation, got.Fault().Kind(), args)
+			require.Nil(t, got.Fault().Data().CorrectedArguments, args)
+			require.NotContains(t, got.Text(), "Try:", args)
+			require.NotContains(t, got.Text(), "id you mean", args)
+		}
+		require.Contains(t, invoke(t, s, tool, `{"froce":true}`).Text(), `Try: `+tool+` {"force":true}`)
+	}
+}
+
+// TestOwnWordsStandFirst: a handler that says what to do about its arguments is heard, whole and first.
+func TestOwnWordsStandFirst(t *testing.T) {
+	const words = "You MUST ask the user which owner is meant.\nNever guess."
+	for name, h := range map[string]mcp.ToolHandler{
+		"result": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			res := said(words)
+			res.IsError = true
+			return res, nil
+		},
+		"fault": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, fault.New(fault.KindValidation, words)
+		},
+		"protocol error": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: words}
+		},
+	} {
+		s := serve(t, harness.Current, raw(h), standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{AfterFailure: true}}))
+		said, more, ok := strings.Cut(invoke(t, s, "list", `{"limit":"x"}`).Text(), words)
+		require.True(t, ok, name)
+		require.NotContains(t, said, "\n", "%s: only the label stands before them", name)
+		require.Contains(t, more, "Argument 'owner' is required", name)
+	}
 }

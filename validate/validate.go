@@ -22,6 +22,7 @@
 //
 // Where every correction is certain, such as a misspelled name or a number in a string,
 // the text ends with the whole corrected call, and the machine form has its arguments. A
+// correction keeps the meaning or is none: no_force is not corrected to force. A
 // value that must not be shown is not repeated: "<as you sent it>" stands in its place in
 // the text, and the machine form has no call then.
 //
@@ -38,6 +39,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,7 +76,8 @@ type Options struct {
 	// whose arguments the SDK does not check. The server is asked for its list of tools
 	// then, at most once a second for each page of it and each caller, and before a call is refused;
 	// over HTTP without sessions at every call. [Tool] does not ask. Typed tools are checked
-	// too, by the stricter rules that Tool has.
+	// too, by the stricter rules that Tool has. What a handler itself says about wrong arguments
+	// is not heard then, because it does not run; AfterFailure keeps its words.
 	//
 	// A tool is not checked if a filter inside hides it from the caller, if the list fails,
 	// has no end or more than about 100,000 tools, or if its schema cannot be compiled. When
@@ -350,12 +353,22 @@ func (v *validator) explained(schema func() *explain.Schema, args []byte) *expla
 
 // answered makes a fault of a report about what a middleware got as the arguments, with the corrected
 // call of a tool with a name. Of a value that is withheld it says that the caller sent it, so that has
-// to be known.
+// to be known. If another tool was named beside the arguments, the call was meant for that one.
 func answered(c *call.Call, report *explain.Report, tool string, args []byte) *fault.Error {
+	if report != nil && slices.ContainsFunc(report.Tools, func(named string) bool { return !isCalled(named, tool) }) {
+		tool = ""
+	}
 	if report != nil && report.Withheld != nil && !(bytes.Equal(args, call.ArgumentsOf(c.Request())) && aroundServer(c)) {
 		tool = ""
 	}
 	return faultOf(report, tool)
+}
+
+// isCalled reports whether a caller means a tool by a name. In front of its own name may stand that of its
+// server, as clients write it: mcp__server__tool.
+func isCalled(name, tool string) bool {
+	server, ok := strings.CutSuffix(name, tool)
+	return ok && (server == "" || strings.ContainsAny(server[len(server)-1:], "_./:"))
 }
 
 // aroundServer reports whether the Call was opened around a server. Its request is then what the caller

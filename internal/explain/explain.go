@@ -55,12 +55,16 @@ type Report struct {
 	// More reports that there may be more than Total.
 	More bool
 	// Corrected are the whole arguments as they were meant, one line of JSON, valid by
-	// the schema. It is nil unless every correction is certain and each value may be shown.
+	// the schema. They have all that was sent, except for null and what stood around them, and mean the
+	// same. It is nil unless every correction is certain and each value may be shown.
 	Corrected json.RawMessage
 	// Withheld are these arguments, decoded, with words.AsSent in the place of each value that must not be
 	// shown. It is nil if there is no such value, if received values are hidden, and if what would be
 	// withheld is not what was sent.
 	Withheld map[string]any
+	// Tools are the names of tools that were sent beside the arguments, in what was around these. They are not
+	// part of the corrected arguments, which are not certain for a tool of another name.
+	Tools []string
 }
 
 // A report is a Report that is being written.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcpchain/mcpchain/internal/near"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -37,17 +38,16 @@ func (r *report) hint(f finding, value, shown any) string {
 	default:
 		hint = r.converted(f, value, shown, types)
 	}
-	if hint != "" || f.rule == "enum" || f.rule == "const" {
+	only := len(allowed) == 1 && len(f.forms) == 1
+	if hint != "" || !only && (f.rule == "enum" || f.rule == "const") {
 		return hint
 	}
-	return advice(append(r.schema.at(f.at), f.n), f.rule == "pattern" || f.rule == "format" || f.n.pattern != nil || len(f.forms) > 1)
+	return advice(append(r.schema.at(f.at), f.n), only || f.rule == "pattern" || f.rule == "format" || f.n.pattern != nil || len(f.forms) > 1)
 }
 
-// meant looks for the allowed value that was meant: the only one, or a text that is close.
+// meant looks for the allowed value that was meant, a text that is close. That it is the only one that is
+// allowed does not mean that it was meant.
 func (r *report) meant(f finding, value, shown any, allowed []any) string {
-	if len(allowed) == 1 && len(f.forms) == 1 {
-		return r.fix(f, allowed[0], "")
-	}
 	text, isText := value.(string)
 	if !isText || shown != value {
 		return ""
@@ -65,7 +65,7 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 	if len(matches) == 0 {
 		return ""
 	}
-	if len(matches) == 1 {
+	if len(matches) == 1 && near.Misspelled(text, matches[0]) {
 		r.fix(f, matches[0], "")
 	}
 	return "Did you mean " + quoted(matches[0]) + "?"
@@ -79,6 +79,8 @@ func (r *report) fits(forms []*node, v any) bool {
 // converted says how to send a value of another type, if it is the right one then: without
 // quotes, in quotes, in a list.
 func (r *report) converted(f finding, value, shown any, types []string) string {
+	list := []any{value}
+	listed := slices.Contains(types, "array") && !isContainer(value) && r.fits(f.forms, list)
 	switch v := value.(type) {
 	case string:
 		if slices.Contains(types, "string") {
@@ -96,7 +98,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		_, isObject := d.value.(map[string]any)
 		right := isList && slices.Contains(types, "array") || isObject && slices.Contains(types, "object") // but for what is in it
 		switch {
-		case err != nil || d.number != nil || d.notes != nil || isText || !right && !r.fits(f.forms, d.value):
+		case err != nil || d.number != nil || d.notes != nil || isText || !right && (listed || !r.fits(f.forms, d.value)):
 		case isList:
 			return r.fix(f, d.value, "Send the list itself, not a string.")
 		case isObject:
@@ -109,7 +111,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	case json.Number:
 		text := v.String()
 		switch {
-		case slices.Contains(types, "integer") || slices.Contains(types, "number") || !r.fits(f.forms, text):
+		case slices.Contains(types, "integer") || slices.Contains(types, "number") || listed || !r.fits(f.forms, text):
 		case r.isTime(f):
 			return "If it is a date and time, send it as a string such as " + exampleTime + "."
 		case shown == nil:
@@ -122,10 +124,27 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	}
 	other := func(t string) bool { return t != "array" && t != "null" }
 	items := func(n *node) bool { return n.leaf().items != nil }
-	if list := []any{value}; !slices.ContainsFunc(types, other) && slices.ContainsFunc(f.forms, items) && r.fits(f.forms, list) {
+	named := func(n *node) bool { return items(n) && n.leaf().items.leaf().literals() != nil }
+	switch text, isText := value.(string); {
+	case !listed || slices.ContainsFunc(types, other) || !slices.ContainsFunc(f.forms, items):
+		return ""
+	case isText && !isOne(text) && !slices.ContainsFunc(f.forms, named):
+		return "Send a list, not a string."
+	default:
 		return r.fix(f, list, "Send a list, even for one item.")
 	}
-	return ""
+}
+
+// isOne reports whether a text that was sent for a list is certainly one item of it: nothing in it may separate
+// several items, or belong to how a list is written, and it does not say that there is none, or that all are meant.
+func isOne(text string) bool {
+	switch strings.ToLower(text) {
+	case "", "none", "null", "nil", "undefined", "empty", "all", "any", "*", "-":
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(",;|&+[](){}<>\"'`，、；｜", r)
+	})
 }
 
 // leaveOut says what to do instead of sending null for a member that is not required.
@@ -194,7 +213,7 @@ func (r *report) suggestName(f finding) string {
 	}
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
 		object, _ := ValueAt(r.args, f.parent()).(map[string]any)
-		if _, sent := object[m[0]]; sent {
+		if _, sent := object[m[0]]; sent && near.Misspelled(last(f.at), m[0]) {
 			return "Leave it out: " + quoted(m[0]) + " is there already."
 		}
 		return "Did you mean " + words.Listed(m[:min(2, len(m))], quoted, "or") + "?"

@@ -30,7 +30,7 @@ type object struct {
 type pair struct {
 	*object
 	sent, meant string
-	unsure      bool // another one is near, too
+	unsure      bool // another one is near, too, or it may be another word
 }
 
 // correctNames tells which unknown names were probably meant for which others, and gives the
@@ -110,7 +110,8 @@ func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 				continue
 			}
 			taken[matches[0]], taken[name] = true, true
-			pairs = append(pairs, pair{o, name, matches[0], len(matches) > 1})
+			unsure := len(matches) > 1 || !near.Misspelled(name, matches[0])
+			pairs = append(pairs, pair{o, name, matches[0], unsure})
 		}
 	}
 	return pairs

@@ -85,7 +85,7 @@ func ValueAt(v any, at []string) any {
 var left any = new(struct{ _ int })
 
 // change returns v with another value at a place, or v itself if there is no such place. What
-// lies around it is copied: a value that was put there before may be the schema's own.
+// lies around it is copied: what was sent stays as it is.
 func change(v any, at []string, to any) any {
 	if len(at) == 0 {
 		return to

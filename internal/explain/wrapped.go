@@ -23,6 +23,7 @@ type wrapping struct {
 	names []string // of the members
 	text  bool     // one of them is a string that holds JSON
 	meant bool     // the schema allows one of the members, so that it may have been meant
+	tools []string // that members beside them name
 }
 
 // unwrapped returns what stands around the arguments, nil unless these satisfy the schema once it is
@@ -44,9 +45,12 @@ func (r *report) unwrapped(d *document) (only *wrapping) {
 			}
 			w.inner, w.text = inner, true
 		case map[string]any:
-			name, inner := r.wrapper(v)
+			name, inner, tool := r.wrapper(v)
 			if name == "" {
 				return only
+			}
+			if tool != "" {
+				w.tools = append(slices.Clip(w.tools), tool)
 			}
 			w.meant = w.meant || r.schema.allows(name)
 			w.inner, w.names = &document{value: inner}, append(slices.Clip(w.names), name)
@@ -66,24 +70,26 @@ func (r *report) unwrapped(d *document) (only *wrapping) {
 }
 
 // wrapper returns the member of an object that may stand around the arguments: the only one, but for
-// one that names the tool and that the schema knows nothing of. It returns "" if there is none.
-func (r *report) wrapper(object map[string]any) (name string, value any) {
+// one that names a tool and that the schema knows nothing of. It returns "" if there is none.
+func (r *report) wrapper(object map[string]any) (name string, value any, tool string) {
 	if len(object) > 2 {
-		return "", nil
+		return "", nil, ""
 	}
 	declared := known([]*node{r.schema.root})
 	for member, v := range object {
-		_, text := v.(string)
+		text, isText := v.(string)
 		switch {
 		case slices.Contains(declared, member):
-			return "", nil
+			return "", nil, ""
 		case slices.Contains(wrappers, strings.ToLower(member)) && name == "":
 			name, value = member, v
-		case !text || !slices.Contains(targets, member) || r.schema.allows(member):
-			return "", nil
+		case !isText || text == "" || !slices.Contains(targets, member) || r.schema.allows(member):
+			return "", nil, ""
+		default:
+			tool = text
 		}
 	}
-	return name, value
+	return name, value, tool
 }
 
 // allows reports whether the schema says something of a member of the arguments that it does not declare.
@@ -100,6 +106,7 @@ func (r *report) choose(w *wrapping, other *correction) *correction {
 	case err != nil: // cannot be: it was read
 		return nil
 	case other != nil && string(other.raw) == string(raw):
+		r.Tools = w.tools
 		return other
 	case other != nil:
 		return nil
@@ -118,7 +125,7 @@ func (r *report) choose(w *wrapping, other *correction) *correction {
 	if len(w.names) > 0 {
 		v.Field, v.Pointer = r.place(w.names[:1])
 	}
-	r.Report, r.size = Report{}, 0
+	r.Report, r.size = Report{Tools: w.tools}, 0
 	r.add(v)
 	if len(raw) > maxCorrected {
 		raw = nil

@@ -45,7 +45,7 @@ func (m *match) before(other *match) bool {
 //   - One name begins with, or ends in, all of the other, which has at least four characters.
 //
 // Names that differ in digits only are never close: the invoice of another number is
-// another invoice, and no misspelled one.
+// another invoice, and no misspelled one. Opposites are not, either, see [Opposite].
 //
 // The work is bounded: only the first 4096 names are looked at, and names longer
 // than 64 characters are passed over.
@@ -208,11 +208,15 @@ func (a *wanted) compare(other string, last *match) (match, bool) {
 		// After every name that differs by edits only.
 		m.distance = maxRunes + longer.n - shorter.n
 	}
-	return m, slices.Equal(a.runes[:a.n], b.runes[:b.n]) || !a.sameButDigits(&b)
+	if !slices.Equal(a.runes[:a.n], b.runes[:b.n]) && a.sameButDigits(&b) {
+		return m, false
+	}
+	return m, !Opposite(a.as, other)
 }
 
-// edits returns how many edits are allowed between two names that have a beginning in common.
-func (a *name) edits(b *name, prefix int) int {
+// differ returns how many characters of the shorter of two names, which have a beginning in common, are not
+// in words that both have at the same end.
+func (a *name) differ(b *name, prefix int) int {
 	shorter := min(a.n, b.n)
 	suffix := 0
 	for suffix < shorter-prefix && a.runes[a.n-1-suffix] == b.runes[b.n-1-suffix] {
@@ -224,7 +228,12 @@ func (a *name) edits(b *name, prefix int) int {
 	for suffix > 0 && !a.between(a.n-suffix) && !b.between(b.n-suffix) {
 		suffix--
 	}
-	differ := shorter - prefix - suffix
+	return shorter - prefix - suffix
+}
+
+// edits returns how many edits are allowed between two names that have a beginning in common.
+func (a *name) edits(b *name, prefix int) int {
+	shorter, differ := min(a.n, b.n), a.differ(b, prefix)
 	switch {
 	case differ == 0: // one name has words that the other lacks
 		return shorter / 3
@@ -238,9 +247,10 @@ func (a *name) edits(b *name, prefix int) int {
 // wanted is the name that all others are compared with.
 type wanted struct {
 	name
-	ascii   bool                  // the name is ASCII, and letters and at are set
-	letters uint64                // its characters, as a set
-	at      [utf8.RuneSelf]uint64 // the positions of each character in the name
+	as    string                // how it is written
+	ascii bool                  // the name is ASCII
+	set   uint64                // its characters of ASCII, as a set
+	at    [utf8.RuneSelf]uint64 // the positions of each of them in the name
 }
 
 // want reads a name, and reports false if it is compared with no other.
@@ -248,6 +258,13 @@ func (a *wanted) want(s string) bool {
 	if !a.read(s) || a.n == 0 {
 		return false
 	}
+	a.as = s
+	a.index()
+	return true
+}
+
+// index notes where the characters of the name are.
+func (a *wanted) index() {
 	a.ascii = true
 	for i, r := range a.runes[:a.n] {
 		if r >= utf8.RuneSelf {
@@ -255,9 +272,8 @@ func (a *wanted) want(s string) bool {
 			continue
 		}
 		a.at[r] |= 1 << i
-		a.letters |= letter(byte(r)) //nolint:gosec // below utf8.RuneSelf
+		a.set |= letter(byte(r)) //nolint:gosec // below utf8.RuneSelf
 	}
-	return true
 }
 
 // places returns the positions of a character in a.
@@ -300,7 +316,7 @@ func (a *wanted) far(other string, last *match) bool {
 		}
 		letters |= letter(folded(other[i]))
 	}
-	missing, more := a.letters&^letters, letters&^a.letters
+	missing, more := a.set&^letters, letters&^a.set
 	if a.n > len(other) {
 		missing, more = more, missing
 	}

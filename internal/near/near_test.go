@@ -324,7 +324,7 @@ func referenceMatches(want string, pool []string) []string {
 			slices.ContainsFunc(found, func(c candidate) bool { return c.name == name }) {
 			continue
 		}
-		if !slices.Equal(a, b) && withoutDigits(a) == withoutDigits(b) {
+		if !slices.Equal(a, b) && withoutDigits(a) == withoutDigits(b) || Opposite(want, name) {
 			continue
 		}
 		same := 0
