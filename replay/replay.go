@@ -19,7 +19,9 @@
 // Final answers: successes, and failures after which something was or may have been
 // changed. After wrong arguments, refusals and other failures that changed nothing,
 // after requests for input and after cancellations, nothing is kept, and the same key
-// runs the handler again. The same key with other arguments is a conflict.
+// runs the handler again. The same key with other arguments is a conflict. Arguments that two
+// readers could take for different things, or that are nested too deeply to be compared, cannot
+// have a key: the call is refused.
 //
 // A call goes on when its caller is gone, up to Options.Grace, so that the repetition
 // finds its answer. Only package drain ends it earlier, when it shuts the server down, as
@@ -265,7 +267,7 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	args, err := canonical.JSON(tool.Params.Arguments)
 	if err != nil {
-		args = tool.Params.Arguments // what has no canonical form is compared as it is
+		return nil, incomparable(tool.Params.Arguments)
 	}
 	sum := sha256.Sum256(args)
 	a.args = base64.RawURLEncoding.EncodeToString(sum[:])
