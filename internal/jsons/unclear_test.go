@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
@@ -50,6 +51,9 @@ func TestUnclear(t *testing.T) {
 }
 
 func TestClearCostsNothing(t *testing.T) {
+	if harness.Racing {
+		t.Skip("a pool forgets at random")
+	}
 	raw := []byte(`{"city":"Berlin","days":7,"units":{"t":"C","wind":"m/s"},"tags":["a","b"]}`)
 	require.Zero(t, int(testing.AllocsPerRun(200, func() { _ = jsons.Clear(raw) })))
 }
