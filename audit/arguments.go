@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/canonical"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -73,22 +73,22 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 	}
 }
 
+var errUnclear = errors.New("audit: two readers could take the arguments for different things")
+
 func decode(raw []byte) (v any, err error) {
+	if !jsons.Clear(raw) { // a record of one reading would deny the other
+		return nil, errUnclear
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("audit: more than one JSON value")
-	}
-	return v, nil
+	return v, dec.Decode(&v)
 }
 
 // HashArguments returns the hash that a record has for [Hashed] arguments, so that an auditor can
 // find the calls with given arguments. It is the HMAC-SHA-256, under a key that is derived from the
 // Log's, of the canonical JSON (RFC 8785, but numbers keep all their digits), so that blanks, the
-// order of names and the notation of numbers do not matter. It returns "" if the Log has no key.
+// order of names and the notation of numbers do not matter. Arguments that two readers could take for
+// different things have the HMAC of their bytes. It returns "" if the Log has no key.
 func (l *Log) HashArguments(raw json.RawMessage) string {
 	if l.key == nil {
 		return ""

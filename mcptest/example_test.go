@@ -227,14 +227,20 @@ func ExampleSurvey() {
 		fmt.Print(mcptest.Survey(t, mcptest.Start(t, server, nil)))
 	})
 	// Output:
-	// split: 38 calls, 3 different answers
-	//   30! Internal error: the server failed unexpectedly. It is not known whether this call took effect.
+	// split: 38 calls, 5 different answers
+	//   29! Internal error: the server failed unexpectedly. It is not known whether this call took effect.
 	//       Suggestion: Tell the user if it fails again.
 	//       Reference: REFERENCE (give it to the user to report)
 	//       <- {}
-	//    5  (a success)
+	//    4  (a success)
 	//       <- {"part":1,"mcptest_unknown":1}
 	//    3  Validation Error: The arguments must be an object, but were an empty list.
 	//       Retry: only with corrected arguments.
 	//       <- []
+	//    1  Validation Error: Argument 'part' is not valid UTF-8: half of a surrogate pair was sent.
+	//       Retry: only with corrected arguments.
+	//       <- {"part":"\ud800"}
+	//    1  Validation Error: Argument 'part' was sent more than once. Send each name once.
+	//       Retry: only with corrected arguments.
+	//       <- {"part":1,"part":1}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
@@ -26,38 +26,80 @@ import (
 // instead of the old ones. If a tool is removed, or added again with mcp.AddTool, its name keeps
 // the middlewares. AddTool panics if h is nil.
 //
-// Arguments that pass the tool's schema but do not fit into In, such as 300 for an int8, are
-// reported as a validation error. For a tool that mcp.AddTool added, package validate does that
-// only for a time.Time and for a number that is too large, because only their errors contain the
-// value that was sent. Any other such error is an internal error, because it does not prove that
-// the handler was not called.
+// Arguments that pass the tool's schema but cannot be decoded into In, such as 300 for an int8, or what
+// a method UnmarshalJSON refuses, are reported as a validation error: the handler was not called. For a
+// tool that mcp.AddTool added, package validate does that only if the error contains the value that was
+// sent. Any other such error is an internal error, because it does not prove that the handler was not
+// called.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
 	if h == nil {
 		panic("middleware.AddTool: h is nil; give the tool's handler")
 	}
 	// In this order, so that no call reaches the tool without its middlewares.
 	toolsOf(s).set(t.Name, Chain(Chain(mw...), fitting[In]))
-	mcp.AddTool(s, t, h)
+	mcp.AddTool(s, t, reaching(h))
 }
 
-// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In. It
-// decodes them a second time to find out: a handler may return the same error about data that the
-// caller must not know.
+// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In: then
+// its handler, which is wrapped in [reaching], was not called. It decodes them a second time, because a
+// middleware inside may have answered instead of the handler.
 func fitting[In any](next Handler) Handler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
+		reached := &reached{Context: ctx}
+		res, err := next(reached, method, req)
 		tool, failed := res.(*mcp.CallToolResult)
-		if !failed || err != nil || tool == nil || !tool.IsError {
+		if !failed || err != nil || tool == nil || !tool.IsError || reached.handler.Load() {
 			return res, err
 		}
-		misfit, ok := safe.As[*json.UnmarshalTypeError](tool.GetError())
 		r, called := req.(*mcp.CallToolRequest)
-		if ok && called && r.Params != nil && len(r.Params.Arguments) > 0 && json.Unmarshal(r.Params.Arguments, new(In)) != nil {
+		cause := tool.GetError()
+		if called && r.Params != nil && ofDecoder(cause) && undecodable[In](r.Params.Arguments) {
 			marked := *tool
-			marked.SetError(call.ArgumentError{Err: misfit})
+			marked.SetError(call.ArgumentError{Err: cause})
 			res = &marked
 		}
 		return res, nil
+	}
+}
+
+// ofDecoder reports whether an error may be that of a decoder: it is neither the SDK's about the schema, nor a fault.
+func ofDecoder(err error) bool {
+	if err == nil {
+		return false
+	}
+	found := classify.Of(err, classify.Options{})
+	return !found.Refused && !found.Origin.Worded()
+}
+
+// undecodable reports whether arguments cannot be decoded, by methods of In that may panic.
+func undecodable[In any](args []byte) (failed bool) {
+	defer func() { failed = recover() == nil && failed }()
+	return json.Unmarshal(args, new(In)) != nil
+}
+
+// reached is the context of a call of a typed tool, and knows whether the call has come to the handler.
+type reached struct {
+	context.Context
+
+	handler atomic.Bool
+}
+
+type reachedKey struct{}
+
+func (r *reached) Value(key any) any {
+	if key == (reachedKey{}) {
+		return r
+	}
+	return r.Context.Value(key)
+}
+
+// reaching notes that the handler was called.
+func reaching[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		if r, ok := ctx.Value(reachedKey{}).(*reached); ok {
+			r.handler.Store(true)
+		}
+		return h(ctx, req, in)
 	}
 }
 

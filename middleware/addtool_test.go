@@ -3,7 +3,9 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
@@ -269,6 +272,63 @@ func TestAddToolTellsWhatDoesNotFit(t *testing.T) {
 		require.Equal(t, fault.KindInternal, s.CallTool(t.Context(), "fit", fits).Fault().Kind(), fits)
 	}
 	require.Equal(t, 3, entered)
+	// A handler that was called says nothing of the arguments, whatever it returns and they are.
+	require.Equal(t, fault.KindInternal, s.CallTool(t.Context(), "fit", json.RawMessage(`{"SMALL":"x"}`)).Fault().Kind())
+	require.Equal(t, 4, entered)
 	require.NotContains(t, s.Sent(), harness.Canary)
 	require.NotContains(t, s.Sent(), "int8")
+}
+
+// level is a type that decodes itself, and says in its own words what it does not take.
+type level string
+
+func (l *level) UnmarshalText(text []byte) error {
+	if *l = level(text); string(text) == "none" {
+		panic("none")
+	}
+	if string(text) != "high" {
+		return errors.New("not a level: " + harness.Canary)
+	}
+	return nil
+}
+
+// TestAddToolProvesThatNothingRan: arguments that cannot be decoded have not come to the handler, whoever says so.
+func TestAddToolProvesThatNothingRan(t *testing.T) {
+	type in struct {
+		Level level `json:"level"`
+		Count int   `json:"count,omitempty"`
+	}
+	entered, destroys := 0, true
+	for reader, want := range map[mask.Reader]string{
+		mask.Anyone:   "Validation Error: the arguments of this call are not valid.\nSuggestion: Correct the arguments and call again.\nRetry: only with corrected arguments.",
+		mask.Operator: "Validation Error: not a level: " + harness.Canary + ".\nRetry: only with corrected arguments.",
+	} {
+		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{More: func(server *mcp.Server) {
+			refuses := func(next middleware.Handler) middleware.Handler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					if r, ok := req.(*mcp.CallToolRequest); ok && r.Params.Name == "closed" {
+						return nil, fault.Denied("change", "the level")
+					}
+					return next(ctx, method, req)
+				}
+			}
+			server.AddReceivingMiddleware(refuses)
+			for _, name := range []string{"it", "closed"} {
+				middleware.AddTool(server, &mcp.Tool{Name: name, Annotations: &mcp.ToolAnnotations{DestructiveHint: &destroys}, InputSchema: map[string]any{
+					"type": "object", "properties": map[string]any{"count": map[string]any{"type": "integer"}},
+				}}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
+					entered++
+					return nil, nil, nil
+				})
+			}
+		}, Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Mask: &mask.Options{Reader: reader}})}})
+		got := s.CallTool(t.Context(), "it", json.RawMessage(`{"level":"low"}`))
+		text, _, _ := strings.Cut(got.Text(), "\nReference: ")
+		require.Equal(t, want, text)
+		require.Contains(t, s.CallTool(t.Context(), "it", json.RawMessage(`{"level":"low","count":"x"}`)).Text(), "Argument 'count' expected an integer, but received 'x'.", "by the schema")
+		require.Equal(t, fault.KindPermissionDenied, s.CallTool(t.Context(), "closed", json.RawMessage(`{"level":"low"}`)).Fault().Kind(), "by somebody else")
+		require.Equal(t, fault.KindInternal, s.CallTool(t.Context(), "it", json.RawMessage(`{"level":"none"}`)).Fault().Kind(), "a panic")
+		require.Zero(t, entered)
+		require.Equal(t, reader == mask.Operator, strings.Contains(s.Sent(), harness.Canary))
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/stored"
+	"github.com/mcpchain/mcpchain/internal/unclear"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -116,6 +117,8 @@ var (
 				Suggest("Use a new key for a new call. Repeat a call with the arguments that it had.").
 				WithRetry(fault.Retry{Effect: fault.EffectNone})
 
+	errNoForm = fault.New(fault.KindValidation, "the arguments of this call cannot be compared with those of another, so it cannot have an idempotency key")
+
 	errRunning = fault.New(fault.KindConflict, "the first call with this idempotency key is still running").
 			WithCode("KEY_IN_USE").
 			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2, Effect: fault.EffectNone, Reason: "With the same key it gets the answer of the first call"})
@@ -159,6 +162,15 @@ func (k *keeper) refusal(err error) error {
 		wait = room.After
 	}
 	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone})
+}
+
+// incomparable returns the answer to a call whose arguments have no canonical form. They are never those that a key
+// was used with.
+func incomparable(args []byte) error {
+	if e := unclear.Refusal(args); e != nil {
+		return e
+	}
+	return errNoForm
 }
 
 // unavailable turns an error of the store into what the caller may know of it.

@@ -43,8 +43,10 @@ func (p place) key() string { return stored.Name("item-", p...) }
 
 // A listing is what is known of the keys of one call of a list.
 type listing struct {
+	args  string // the hash of the arguments of the list
+	equal bool   // they have one
+
 	mu   sync.Mutex
-	args string          // the hash of the arguments of the list
 	keys map[string]bool // whether a key is used for this list
 }
 
@@ -56,8 +58,13 @@ func (k *keeper) list(ctx context.Context, c *call.Call, owner, key string) (arg
 		c = outer
 	}
 	l := k.lists.Of(c, func(*call.Call) *listing {
-		return &listing{args: hashOf(call.ArgumentsOf(c.Request())), keys: map[string]bool{}}
+		args, ok := hashOf(call.ArgumentsOf(c.Request()))
+		return &listing{args: args, equal: ok, keys: map[string]bool{}}
 	})
+	if !l.equal {
+		c.RefuseList(incomparable(call.ArgumentsOf(c.Request())))
+		return "", false, nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ok, known := l.keys[key]

@@ -21,6 +21,8 @@
 // requests for input, nothing is kept, and the same key runs the handler again. After a
 // cancellation, or if a second run does no harm, it is only kept that the call was made: the same
 // key runs the handler again if that does no harm. The same key with other arguments is a conflict.
+// Arguments that two readers could take for different things, or that are nested too deeply to be
+// compared, cannot have a key: the call is refused.
 //
 // The calls of a list form (package batch) have the key of the list. Under the same key the same
 // list gets the answers that its items had, and runs the other items. Another list is a conflict.
@@ -287,18 +289,23 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		}
 		return a.storeFailed(ctx, err)
 	}
-	a.args = list + hashOf(tool.Params.Arguments)
+	args, ok := hashOf(tool.Params.Arguments)
+	if !ok {
+		return nil, incomparable(tool.Params.Arguments)
+	}
+	a.args = list + args
 	return a.resolve(ctx, item)
 }
 
-// hashOf returns a hash of arguments. What has no canonical form is compared as it is.
-func hashOf(arguments json.RawMessage) string {
+// hashOf returns a hash of arguments. It is false for arguments without a canonical form, which
+// equal no others.
+func hashOf(arguments json.RawMessage) (hash string, ok bool) {
 	form, err := canonical.JSON(arguments)
 	if err != nil {
-		form = arguments
+		return "", false
 	}
 	sum := sha256.Sum256(form)
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+	return base64.RawURLEncoding.EncodeToString(sum[:]), true
 }
 
 // logger returns where the records about a call go.

@@ -59,7 +59,8 @@ func (g *guide) locate(ctx context.Context, req mcp.Request) (what identity) {
 	return what
 }
 
-// identify completes the identity of a request that was located.
+// identify completes the identity of a request that was located. A call whose arguments have no
+// canonical form is not counted.
 func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity {
 	if what.owner == "" {
 		return identity{}
@@ -82,8 +83,13 @@ func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity 
 	if len(inputs) > 0 { // with other answers of a person it is another call
 		answers, _ = safe.JSON(inputs)
 	}
+	own, known := form(arguments)
+	given, alike := form(answers)
+	if !known || !alike {
+		return identity{} // it is the same as no other call
+	}
 	what.identified = true
-	what.call = digest(what.place, form(arguments), form(answers))
+	what.call = digest(what.place, own, given)
 	if tool && c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
 		what.tool = what.place
 	}
@@ -115,19 +121,20 @@ func digest(parts ...string) string {
 const maxArguments = 64 << 10
 
 // form returns a JSON value in a form that is the same for the same value. Absent is the
-// same as null and as an empty object.
-func form(raw []byte) string {
+// same as null and as an empty object. It is false if there is no such form: no two calls with
+// such a value are taken for the same.
+func form(raw []byte) (same string, ok bool) {
 	if len(raw) > maxArguments {
-		return string(raw)
+		return string(raw), true
 	}
-	same, err := canonical.JSON(raw)
+	one, err := canonical.JSON(raw)
 	switch {
 	case err != nil:
-		return string(raw)
-	case string(same) == "null":
-		return "{}"
+		return "", false
+	case string(one) == "null":
+		return "{}", true
 	default:
-		return string(same)
+		return string(one), true
 	}
 }
 

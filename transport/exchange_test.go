@@ -1,10 +1,12 @@
 package transport_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -170,4 +172,42 @@ func TestTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, len(large))
 	require.Equal(t, strconv.Itoa(len(large)), resp.Header.Get("Content-Length"))
+}
+
+// TestTwiceShowsNothing: over raw HTTP, a handler gets the headers that its client sent, and no name of ours, however
+// often HTTP stands around it.
+func TestTwiceShowsNothing(t *testing.T) {
+	for _, connection := range []string{"", "Connection: keep-alive, X-Mine\r\n"} {
+		var got http.Header
+		server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+		server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			got = req.Extra.Header
+			return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+		})
+		server.AddReceivingMiddleware(mcprecover.New(nil))
+		var handler http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+		for times := range 3 {
+			handler = transport.HTTP(handler, nil)
+			web := httptest.NewServer(handler)
+			conn, err := net.Dial("tcp", web.Listener.Addr().String())
+			require.NoError(t, err)
+			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"it"}}`
+			_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\n%sContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
+				web.Listener.Addr(), connection, len(body), body)
+			require.NoError(t, err)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+			require.NotEmpty(t, got)
+			for name, values := range got {
+				require.NotContains(t, strings.ToLower(name+strings.Join(values, ",")), "mcpchain", "%d", times+1)
+			}
+			require.Equal(t, strings.TrimSuffix(strings.TrimPrefix(connection, "Connection: "), "\r\n"), strings.Join(got["Connection"], ","))
+			_, named := got["Connection"]
+			require.Equal(t, connection != "", named)
+			require.NoError(t, conn.Close())
+			web.Close()
+			got = nil
+		}
+	}
 }

@@ -85,10 +85,14 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 			}
 			violations = append(violations, one)
 		}
-		if len(violations) == 0 {
+		switch {
+		case len(violations) > 0:
+			return faultOf(&explain.Report{Violations: violations, Total: total}, "")
+		case f.View().Shown: // the reader gets the error's own words
+			return nil
+		default:
 			return fault.Generic(fault.KindValidation)
 		}
-		return faultOf(&explain.Report{Violations: violations, Total: total}, "")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -28,9 +29,9 @@ import (
 // A handler that accepts more than its schema says is better left to a middleware with
 // [Options].AfterFailure.
 //
-// It is stricter than the SDK is with typed tools: a name that is sent twice and text
-// that is not UTF-8 are refused, and so is a value that breaks its "format" where
-// "$schema" names draft 7 or an older one.
+// It is stricter than the SDK is with typed tools: a name that is sent twice, text that is
+// not UTF-8 and half of a surrogate pair are refused, and so is a value that breaks its
+// "format" where "$schema" names draft 7 or an older one.
 //
 // Arguments that would take more than about 50 ms to check are refused. Those are arguments
 // with more than 65,536 values. Depending on the schema, fewer are too many, such as
@@ -76,7 +77,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *explain.Report) {
 	args := orObject(call.ArgumentsOf(req))
 	filled := args
-	if !v.NoDefaults {
+	if !v.NoDefaults && jsons.Clear(args) { // else a part of them would be lost before it is checked
 		filled = s.Defaults(args)
 	}
 	report := s.Explain(filled, v.HideReceived)

@@ -10,9 +10,13 @@
 //	- Argument 'items[1].quantity' expected an integer, but received 'five'.
 //	- Argument 'colour' is unknown. Did you mean 'color'?
 //
-// and puts every violation into the machine form. The call of a tool that succeeds costs
-// nothing more. When a call was refused, the middleware asks the server for the schema of
+// and puts every violation into the machine form. The arguments of a call that succeeds are
+// read once, without an allocation. When a call was refused, the middleware asks the server for the schema of
 // the tool, and compiles it once.
+//
+// Arguments of any tool that two readers could take for different things are refused before
+// its handler runs: a name that an object has twice, text that is not UTF-8, and half of a
+// surrogate pair. Names that differ in their case only are not refused.
 //
 // It does the same for what nobody else checks or words: the arguments of prompts,
 // misspelled names of tools, prompts and resources, and the checks of a handler that
@@ -51,9 +55,11 @@ import (
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/faults"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/secrets"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/internal/unclear"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -89,7 +95,8 @@ type Options struct {
 	// set without RawTools.
 	NoDefaults bool
 
-	// AfterFailure lets every handler run with what the caller sent. If the handler fails,
+	// AfterFailure lets every handler run with what the caller sent, half of a surrogate pair
+	// included, unless a name stands twice in it or it is not UTF-8. If the handler fails,
 	// the arguments are compared with the listed schema, and what is wrong with them is
 	// said beside the tool's own words, also in a protocol error with the code -32600, -32602 or
 	// -32603. It is meant for servers whose handlers accept more than their schemas say, such as
@@ -268,7 +275,7 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 	sent := call.ArgumentsOf(req)
 	req = withObject(req)
 	if !v.RawTools {
-		return req, nil, nil, nil
+		return req, nil, v.unclear(sent), nil
 	}
 	var report *explain.Report
 	byTool(callOf(ctx, c, req), next, func(tool *mcp.Tool, missing error) bool {
@@ -284,6 +291,15 @@ func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, n
 		return req, nil, answered(c, report, toolName(c, req), sent), nil
 	}
 	return checked, unchecked, nil, nil
+}
+
+// unclear returns the refusal of arguments that two readers could take for different things, nil for others.
+func (v *validator) unclear(args []byte) *fault.Error {
+	e := unclear.Refusal(args)
+	if e != nil && v.AfterFailure && jsons.OnlyHalves(args) {
+		return nil // which is legal, and the handler may accept
+	}
+	return e
 }
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error

@@ -1,6 +1,7 @@
 // Package canonical writes a JSON value in one form, whatever its layout, the order of its
 // names and the notation of its numbers are. It is that of RFC 8785, but for numbers that a
-// float64 does not hold: they keep all their digits, so that no two amounts become one.
+// float64 does not hold: they keep all their digits, so that no two amounts become one. What
+// two readers could take for different things has no such form.
 package canonical
 
 import (
@@ -9,22 +10,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
-// maxDepth bounds the recursion.
-const maxDepth = 200
+// maxDepth bounds the recursion. The SDK reads no message that is deeper.
+const maxDepth = 1000
 
-var errNone = errors.New("canonical: the JSON has no canonical form")
+var (
+	errNone = errors.New("canonical: the JSON has no canonical form")
+
+	// errFolded says that names differ in their case only. Readers that do not distinguish case,
+	// such as encoding/json with a struct, take the last of them, so their order has a meaning.
+	errFolded = errors.New("canonical: names differ in their case only")
+)
 
 // JSON returns the canonical form of one JSON value. Absent is the same as an empty
-// object. The error says that there is no such form: raw is no JSON, is not UTF-8, or is nested
-// too deeply.
+// object. If names of an object differ in their case only, the form is raw itself: nothing else is
+// certainly the same. The error says that there is no such form: raw is not clear, see [jsons.Clear],
+// or is nested too deeply. Two values without a form are never to be taken for the same.
 func JSON(raw []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return []byte("{}"), nil
@@ -40,16 +50,20 @@ func JSON(raw []byte) ([]byte, error) {
 
 // decoded returns the canonical form of any JSON.
 func decoded(raw []byte) ([]byte, error) {
+	if !jsons.Clear(raw) {
+		return nil, errNone
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errNone
+	out, err := appendValue(make([]byte, 0, len(raw)), v, 0)
+	if errors.Is(err, errFolded) {
+		return bytes.Clone(raw), nil
 	}
-	return appendValue(make([]byte, 0, len(raw)), v, 0)
+	return out, err
 }
 
 func appendValue(to []byte, v any, depth int) (_ []byte, err error) {
@@ -77,6 +91,9 @@ func appendValue(to []byte, v any, depth int) (_ []byte, err error) {
 		}
 		return append(to, ']'), nil
 	case map[string]any:
+		if folded(maps.Keys(v)) {
+			return nil, errFolded
+		}
 		to = append(to, '{')
 		for i, name := range slices.SortedFunc(maps.Keys(v), compare) {
 			if i > 0 {
@@ -91,6 +108,19 @@ func appendValue(to []byte, v any, depth int) (_ []byte, err error) {
 	default:
 		return nil, errNone
 	}
+}
+
+// folded reports whether names differ in their case only.
+func folded(names iter.Seq[string]) bool {
+	seen := map[string]bool{}
+	for name := range names {
+		same := jsons.Folded(name)
+		if seen[same] {
+			return true
+		}
+		seen[same] = true
+	}
+	return false
 }
 
 // compare orders names by their UTF-16 code units. The surrogates of a character beyond

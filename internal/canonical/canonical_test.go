@@ -46,14 +46,41 @@ func TestCanonical(t *testing.T) {
 		require.Error(t, err, in)
 	}
 	deep := make([]byte, 0, 2000)
-	for range 1000 {
+	for range 1002 {
 		deep = append(deep, '[')
 	}
-	for range 1000 {
+	for range 1002 {
 		deep = append(deep, ']')
 	}
 	_, err := JSON(deep)
 	require.Error(t, err)
+	_, err = JSON(deep[1 : len(deep)-1])
+	require.NoError(t, err)
+}
+
+// TestUnclear: what two readers could take for different things has no form.
+func TestUnclear(t *testing.T) {
+	for _, in := range []string{
+		`{"order":{"amount":5000},"order":{"to":"bob"}}`, `{"b":1,"a":1,"b":1}`, `[{"x":{"a":1,"\u0061":1}}]`, `{"a\n":1,"a\n":1}`,
+		`{"a":"\ud800"}`, `{"a":"\ude00\ud83d"}`, `{"\udfff":1}`, "{\"a\":\"\xff\"}", "{\"a\":\"\\n\xed\xa0\x80\"}",
+	} {
+		_, err := JSON([]byte(in))
+		require.Error(t, err, in)
+	}
+}
+
+// TestCase: names that differ in their case only have an order, because some readers take the last of them.
+func TestCase(t *testing.T) {
+	for _, in := range []string{
+		`{"amount":1,"Amount":5000}`, `{"Amount":5000, "amount":1}`, `{"x":[{"\u212a":1,"k":2}],"a":1}`, `{"a":"\n","b":2,"B":1}`,
+	} {
+		got, err := JSON([]byte(in))
+		require.NoError(t, err)
+		require.Equal(t, in, string(got))
+	}
+	got, err := JSON([]byte(`{"b":{"A":1},"a":1}`))
+	require.NoError(t, err)
+	require.Equal(t, `{"a":1,"b":{"A":1}}`, string(got))
 }
 
 // TestNumbersAreComparedByTheirExactValue has numbers that differ beyond an int64 or a float64, and

@@ -13,7 +13,7 @@ type member struct{ name, text []byte }
 
 // appendPlain writes the canonical form of the value at the beginning of raw, and returns what
 // stands behind it. It reads what most arguments are made of: strings without escapes,
-// numbers, and objects that are not large and name nothing twice. For all else it reports false,
+// numbers, and objects that are not large and name nothing twice, in any case. For all else it reports false,
 // and the value has to be decoded. That is several times dearer.
 func appendPlain(to, raw []byte, depth int) (_, rest []byte, ok bool) {
 	raw = space(raw)
@@ -86,11 +86,12 @@ func appendPlainObject(to, raw []byte, depth int) (_, rest []byte, ok bool) {
 		if raw = space(raw[end:]); len(raw) == 0 || raw[0] != ':' {
 			return nil, nil, false
 		}
-		if len(members) > 0 {
-			if order := compare(string(members[len(members)-1].name), string(name)); order == 0 {
+		if len(members) > 0 && compare(string(members[len(members)-1].name), string(name)) > 0 {
+			sorted = false
+		}
+		for _, m := range members { // twice, or in another case
+			if bytes.EqualFold(m.name, name) {
 				return nil, nil, false
-			} else if order > 0 {
-				sorted = false
 			}
 		}
 		at := len(to)
@@ -121,10 +122,7 @@ func appendPlainObject(to, raw []byte, depth int) (_, rest []byte, ok bool) {
 		}
 		slices.SortFunc(members, func(a, b member) int { return compare(string(a.name), string(b.name)) })
 		to = to[:begin]
-		for i, m := range members {
-			if i > 0 && bytes.Equal(m.name, members[i-1].name) {
-				return nil, nil, false
-			}
+		for _, m := range members {
 			to = append(to, m.text...)
 		}
 	}

@@ -38,7 +38,7 @@ func random(r *rand.Rand, depth int) string {
 	case n < 2 && depth < 4:
 		var members []string
 		for range r.IntN(12) {
-			name, _ := json.Marshal([]string{"a", "b", "city", "ö", "\U0001F600", "", "a b", "x\"y"}[r.IntN(8)] + fmt.Sprint(r.IntN(30)))
+			name, _ := json.Marshal([]string{"a", "A", "b", "city", "ö", "\U0001F600", "", "a b", "x\"y"}[r.IntN(9)] + fmt.Sprint(r.IntN(30)))
 			members = append(members, blank()+string(name)+blank()+":"+random(r, depth+1))
 		}
 		return blank() + "{" + strings.Join(members, blank()+",") + blank() + "}" + blank()

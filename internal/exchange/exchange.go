@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -189,17 +190,38 @@ func (f *Front) New(header http.Header) (*Exchange, http.Header) {
 	return x, with
 }
 
-// Without returns the header without an exchange key that the client sent.
+// Without returns the header without an exchange key that the client sent, or another front outside, and
+// without its name in Connection.
 func Without(header http.Header) http.Header {
 	if header == nil {
 		return http.Header{}
 	}
-	if _, ok := header[Header]; ok {
-		header = maps.Clone(header)
-		delete(header, Header)
+	_, has := header[Header]
+	if named := slices.ContainsFunc(header["Connection"], names); !has && !named {
+		return header
+	}
+	header = maps.Clone(header)
+	delete(header, Header)
+	var others []string
+	for _, line := range header["Connection"] {
+		if names(line) {
+			options := slices.DeleteFunc(strings.Split(line, ","), isHeader)
+			line = strings.TrimSpace(strings.Join(options, ","))
+		}
+		if line != "" {
+			others = append(others, line)
+		}
+	}
+	if header["Connection"] = others; others == nil {
+		delete(header, "Connection")
 	}
 	return header
 }
+
+// names reports whether a line of the header Connection names [Header].
+func names(line string) bool { return slices.ContainsFunc(strings.Split(line, ","), isHeader) }
+
+func isHeader(option string) bool { return strings.EqualFold(strings.TrimSpace(option), Header) }
 
 // Join keeps the streams of f open until user and all others who joined have parted.
 func (f *Front) Join(user any) {

@@ -2,6 +2,7 @@ package exchange_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,6 +38,30 @@ func TestTake(t *testing.T) {
 	require.False(t, x.Await(w))
 	require.Nil(t, exchange.Take(&mcp.CallToolRequest{Extra: &mcp.RequestExtra{Header: with}}), "it has ended")
 	require.Equal(t, 1, w.written)
+}
+
+// TestFrontInFront: what a front has put into a header is not for another one inside of it, nor for a handler.
+func TestFrontInFront(t *testing.T) {
+	for _, theirs := range [][]string{nil, {"keep-alive"}, {"keep-alive, X-Mine", "upgrade"}} {
+		sent := http.Header{"A": {"b"}}
+		if theirs != nil {
+			sent["Connection"] = theirs
+		}
+		outer, header := (&exchange.Front{}).New(sent)
+		defer outer.End()
+		inner, header := (&exchange.Front{}).New(header)
+		defer inner.End()
+		require.Equal(t, append(slices.Clip(theirs), exchange.Header), header["Connection"], "once")
+		require.Equal(t, sent, exchange.Without(header))
+		req := &mcp.CallToolRequest{Extra: &mcp.RequestExtra{Header: header}}
+		require.Same(t, inner, exchange.Take(req))
+		require.Equal(t, sent, req.Extra.Header)
+	}
+	for line, want := range map[string][]string{
+		"Keep-Alive ,mcpchain-EXCHANGE, upgrade": {"Keep-Alive , upgrade"}, "Mcpchain-Exchange": nil, "Mcpchain-Exchange-2": {"Mcpchain-Exchange-2"},
+	} {
+		require.Equal(t, want, exchange.Without(http.Header{"Connection": {line}})["Connection"], line)
+	}
 }
 
 // TestTakeOfOthers: what brought a request is not known, or is over stdio.

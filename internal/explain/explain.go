@@ -45,7 +45,7 @@ const (
 type Report struct {
 	// Violations are in a stable order, at most MaxShown. All their texts are fit
 	// for one line, and hold nothing of what must not be shown. The Message is the whole
-	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "depth",
+	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "surrogate", "depth",
 	// "wrapped" or "budget", and what was Received is a string, a bool or a json.Number of at most 64
 	// characters, scrubbed, or nil. A Pointer of more than 512 bytes is left out.
 	Violations []fault.Violation

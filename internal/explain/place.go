@@ -10,11 +10,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-const (
-	maxName    = 64  // runes of a name or a received value
-	maxPath    = 200 // bytes of a path
-	maxPointer = 512 // bytes of a JSON Pointer
-)
+const maxName = 64 // runes of a name or a received value
 
 var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
@@ -110,60 +106,26 @@ func change(v any, at []string, to any) any {
 
 // shownName returns a name as it is shown. One that the schema has is public.
 func (s *Schema) shownName(name string) string {
-	if !s.names[name] {
-		if len(name) > 64*maxName {
-			name = strings.ToValidUTF8(name[:64*maxName], "")
-		}
-		name = scrub.Credentials(name)
+	if s.names[name] {
+		return words.Cut(name, maxName)
 	}
-	return words.Cut(name, maxName)
+	return scrub.ShownName(name)
 }
 
 func (r *report) place(at []string) (field, pointer string) { return r.schema.place(r.args, at) }
 
-// place writes a place as a model does, items[1].sku, and as a JSON Pointer, which is ""
-// where it would be too long.
+// place writes a place as [scrub.Place] does.
 func (s *Schema) place(args any, at []string) (field, pointer string) {
-	var f, p words.Builder
+	lists := make([]bool, len(at))
 	for i, step := range at {
-		_, inList := args.([]any)
+		_, lists[i] = args.([]any)
 		args = member(args, step)
-		if f.Len() > maxPath && p.Len() > maxPointer && i < len(at)-maxPath {
-			continue // is left out
-		}
-		name := s.shownName(step)
-		switch {
-		case inList:
-			f.WriteString("[" + step + "]")
-		case i == 0:
-			f.WriteString(name)
-		case plainName(name):
-			f.WriteString("." + name)
-		default:
-			f.WriteString(`["` + name + `"]`)
-		}
-		if p.Len() <= maxPointer {
-			p.WriteString("/" + escape.Replace(name))
-		}
 	}
-	if pointer = p.String(); len(pointer) > maxPointer {
-		pointer = ""
-	}
-	if field = f.String(); len(field) > maxPath {
-		half := maxPath/2 - 2
-		field = strings.ToValidUTF8(field[:half], "") + "..." + strings.ToValidUTF8(field[len(field)-half:], "")
-	}
-	return field, pointer
+	return scrub.Place(at, func(i int) bool { return lists[i] }, s.shownName)
 }
 
 // Place writes a place in arguments as a model does, items[1].sku, and as a JSON Pointer.
 func Place(args any, at []string) (field, pointer string) { return (&Schema{}).place(args, at) }
-
-func plainName(name string) bool {
-	return name != "" && strings.IndexFunc(name, func(r rune) bool {
-		return r < 0x80 && !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$@", r)
-	}) < 0
-}
 
 // Hides reports whether the value at a place, or one around it, must not be shown, by the
 // schema or by its name. What lies too deep for that to be found out is hidden, and so is that for which

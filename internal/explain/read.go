@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
 const (
@@ -38,11 +40,12 @@ func (d *document) read(text []byte, most int) error {
 	if err := measure(text, most); err != nil {
 		return err
 	}
-	if !json.Valid(text) {
+	unclear := !jsons.Clear(text)
+	if unclear && !json.Valid(text) {
 		var v any
 		return json.Unmarshal(text, &v)
 	}
-	r := reader{document: d, text: string(text), broken: !utf8.Valid(text)}
+	r := reader{document: d, text: string(text), unclear: unclear}
 	d.value = r.next()
 	return nil
 }
@@ -79,10 +82,10 @@ func measure(text []byte, most int) error {
 // reports doubled names nor is it fast enough for the bound of a call.
 type reader struct {
 	*document
-	text   string
-	i      int
-	broken bool   // there is text that is not UTF-8
-	at     []step // to the value that is read
+	text    string
+	i       int
+	unclear bool   // there may be text that is not UTF-8
+	at      []step // to the value that is read
 }
 
 // A step leads to a member, or to an item; the index of a member is -1.
@@ -122,9 +125,7 @@ func (r *reader) next() any {
 	case '{':
 		return r.object()
 	case '"':
-		text := r.quoted()
-		r.utf8(text)
-		return text
+		return r.quoted()
 	case 'n':
 		r.i += len("null")
 		return nil
@@ -164,11 +165,12 @@ func (r *reader) object() map[string]any {
 	var names []string
 	top := len(r.at)
 	for r.i++; r.token() != '}'; {
-		name := r.quoted()
+		begin := r.i
+		name := r.plain()
 		r.at = append(r.at[:top], step{name, -1})
-		r.utf8(name)
+		r.utf8(begin)
 		if _, twice := object[name]; twice {
-			r.note("duplicate")
+			r.note(jsons.Twice)
 		} else if r.declared != nil {
 			names = append(names, name)
 		}
@@ -184,9 +186,17 @@ func (r *reader) object() map[string]any {
 // identity is another one for each object that there is at the same time.
 func identity(object map[string]any) uintptr { return reflect.ValueOf(object).Pointer() }
 
-// quoted reads a string.
-func (r *reader) quoted() (text string) {
-	begin, plain := r.i, !r.broken
+// quoted reads the string of a value.
+func (r *reader) quoted() string {
+	begin := r.i
+	text := r.plain()
+	r.utf8(begin)
+	return text
+}
+
+// plain reads a string.
+func (r *reader) plain() (text string) {
+	begin, plain := r.i, !r.unclear
 	for r.i++; r.text[r.i] != '"'; r.i++ {
 		if r.text[r.i] == '\\' {
 			plain = false
@@ -201,9 +211,16 @@ func (r *reader) quoted() (text string) {
 	return text
 }
 
-func (r *reader) utf8(text string) {
-	if r.broken && strings.ContainsRune(text, utf8.RuneError) {
-		r.note("utf8")
+// utf8 notes what is wrong with the string that was read from begin on.
+func (r *reader) utf8(begin int) {
+	if !r.unclear {
+		return
+	}
+	switch text := r.text[begin:r.i]; {
+	case !utf8.ValidString(text):
+		r.note(jsons.NotUTF8)
+	case jsons.HasHalf([]byte(text)):
+		r.note(jsons.Surrogate)
 	}
 }
 

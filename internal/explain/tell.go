@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -95,10 +96,8 @@ func (r *report) word(f finding, v *fault.Violation) {
 	case f.rule == "propertyNames":
 		v.Expected = cmp.Or(f.n.words(), "another one")
 		v.Message = subject + " has a name that is not allowed: a name must be " + v.Expected + "."
-	case f.rule == "duplicate":
-		v.Message, v.Suggestion = subject+" was sent more than once.", "Send each name once."
-	case f.rule == "utf8":
-		v.Message = subject + is + "not valid UTF-8."
+	case f.rule == jsons.Twice, f.rule == jsons.NotUTF8, f.rule == jsons.Surrogate:
+		v.Message, v.Suggestion = words.Unclear(subject, f.rule)
 	case f.rule == "budget":
 		v.Message = subject + " has a number that is too long to be checked."
 	case f.rule == "schema":

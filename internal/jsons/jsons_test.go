@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/jsons"
+	"github.com/mcpchain/mcpchain/internal/jsons/values"
 )
 
 var shape = jsons.Shape{"params": {"_meta": {}}, "result": {}}
@@ -181,9 +182,9 @@ func TestNamesHaveOneSpelling(t *testing.T) {
 	var v struct {
 		Name string `json:"name"`
 	}
-	require.NoError(t, jsons.Unmarshal([]byte(`{"Name":"a","NAME":"b"}`), &v))
+	require.NoError(t, values.Unmarshal([]byte(`{"Name":"a","NAME":"b"}`), &v))
 	require.Empty(t, v.Name)
-	require.NoError(t, jsons.Unmarshal([]byte("{\"name\":\"\\ud800\xff\",\"x\":1,\"x\":2}"), &v))
+	require.NoError(t, values.Unmarshal([]byte("{\"name\":\"\\ud800\xff\",\"x\":1,\"x\":2}"), &v))
 	require.Equal(t, "\ufffd\ufffd", v.Name)
 }
 

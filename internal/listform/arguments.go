@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/unclear"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -22,6 +23,9 @@ func (f *Form) Read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 	if most := max(1<<20, f.MaxItems<<14); len(raw) > most {
 		return nil, nil, wrong(f.Items, "", "Send fewer or shorter items in a call.",
 			"The arguments are %d bytes long, and may be %d.", len(raw), most)
+	}
+	if e := unclear.Refusal(raw); e != nil { // the calls of the items would be made of one reading
+		return nil, nil, e
 	}
 	var args map[string]json.RawMessage
 	if len(bytes.TrimSpace(raw)) > 0 && json.Unmarshal(raw, &args) != nil {

@@ -37,3 +37,20 @@ func Missing(subject, expected, when string) string {
 	}
 	return text + ": expected " + expected + "."
 }
+
+// Unclear writes that two readers could take an argument for different things, by the rule of
+// jsons.WhyUnclear, and advice. subject is that of [Wrong].
+func Unclear(subject, rule string) (sentence, advice string) {
+	is, was := " is", " was"
+	if subject == AllArguments {
+		is, was = " are", " were"
+	}
+	switch rule {
+	case "duplicate":
+		return subject + was + " sent more than once.", "Send each name once."
+	case "surrogate":
+		return subject + is + " not valid UTF-8: half of a surrogate pair was sent.", ""
+	default:
+		return subject + is + " not valid UTF-8.", ""
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/jsons"
+	"github.com/mcpchain/mcpchain/internal/jsons/values"
 )
 
 // merged returns the JSON of a result that the middlewares have changed. before is what they got,
@@ -46,7 +47,7 @@ func array(raw json.RawMessage) bool  { return len(raw) > 0 && raw[0] == '[' }
 
 func mergeObjects(raw, from, to json.RawMessage) json.RawMessage {
 	var own, had, has map[string]json.RawMessage
-	if jsons.Unmarshal(raw, &own) != nil || jsons.Unmarshal(from, &had) != nil || jsons.Unmarshal(to, &has) != nil {
+	if values.Unmarshal(raw, &own) != nil || values.Unmarshal(from, &had) != nil || values.Unmarshal(to, &has) != nil {
 		return to
 	}
 	for name := range had {
@@ -80,7 +81,7 @@ func mergeObjects(raw, from, to json.RawMessage) json.RawMessage {
 
 func mergeArrays(raw, from, to json.RawMessage) json.RawMessage {
 	var own, had, has []json.RawMessage
-	if jsons.Unmarshal(raw, &own) != nil || jsons.Unmarshal(from, &had) != nil || jsons.Unmarshal(to, &has) != nil || len(own) != len(had) {
+	if values.Unmarshal(raw, &own) != nil || values.Unmarshal(from, &had) != nil || values.Unmarshal(to, &has) != nil || len(own) != len(had) {
 		return to
 	}
 	next := 0 // items are left out or added, and keep their order
@@ -114,7 +115,7 @@ func nameOf(item json.RawMessage) string {
 		Name string `json:"name"`
 		URI  string `json:"uri"`
 	}
-	if !object(item) || jsons.Unmarshal(item, &is) != nil {
+	if !object(item) || values.Unmarshal(item, &is) != nil {
 		return ""
 	}
 	return is.URI + is.Name
@@ -127,7 +128,7 @@ func (t *Tools) filter(raw json.RawMessage) (_ json.RawMessage, changed bool) {
 	}
 	var list map[string]json.RawMessage
 	var tools []json.RawMessage
-	if jsons.Unmarshal(raw, &list) != nil || jsons.Unmarshal(list["tools"], &tools) != nil {
+	if values.Unmarshal(raw, &list) != nil || values.Unmarshal(list["tools"], &tools) != nil {
 		return raw, false
 	}
 	shown := slices.DeleteFunc(slices.Clone(tools), t.hidden)
@@ -145,7 +146,7 @@ func (t *Tools) hidden(raw json.RawMessage) bool {
 			ReadOnly bool `json:"readOnlyHint"`
 		} `json:"annotations"`
 	}
-	if jsons.Unmarshal(raw, &tool) != nil {
+	if values.Unmarshal(raw, &tool) != nil {
 		return true // what it is cannot be read
 	}
 	return slices.Contains(t.Hide, tool.Name) || t.ReadOnly && !tool.Annotations.ReadOnly && !slices.Contains(t.Reads, tool.Name)

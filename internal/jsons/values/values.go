@@ -1,4 +1,5 @@
-package jsons
+// Package values reads parts of documents that package jsons has read, into values of Go. It is apart because it links more.
+package values
 
 import (
 	gojson "github.com/go-json-experiment/json"
