@@ -46,6 +46,7 @@ type Error struct {
 	data    Data
 	cause   error
 	general bool // the suggestion is the general one of the kind
+	refused bool // Unavailable made it, which says that nothing was done
 	mixed   bool // other faults were joined to it, and not all of them say that nothing was done
 
 	withheld *correction // instead of CorrectedArguments, if a value in it must not be shown
@@ -302,8 +303,11 @@ func (e *Error) specific() {
 	}
 }
 
-// refuses reports whether a handler that returns e says by its kind that it has done nothing.
-func (e *Error) refuses() bool { return e != nil && !e.mixed && kinds.Of(string(e.data.Type)).Refuses }
+// refuses reports whether a handler that returns e says that it has done nothing: by the function
+// that made it, or by its kind.
+func (e *Error) refuses() bool {
+	return e != nil && !e.mixed && (e.refused || kinds.Of(string(e.data.Type)).Refuses)
+}
 
 // change returns a copy of e to which f was applied. f must not write to what the copy shares with
 // e. change is small enough to be inlined, like its callers, which keeps intermediate copies off

@@ -31,6 +31,7 @@ func Join(faults ...*Error) *Error {
 		joined.data.Code = first.data.Code
 	}
 	joined.mixed = slices.ContainsFunc(faults, func(e *Error) bool { return !e.refuses() })
+	joined.refused = !joined.mixed
 	// The contents of the given faults are never written to, so they may be shared.
 	d := &joined.data
 	seen := make(map[string]bool)

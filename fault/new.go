@@ -83,5 +83,7 @@ func Timeout(what string, limit time.Duration) *Error {
 // Unavailable returns a fault that says that what ("the weather service") is not
 // available now. Say when to try again with [Error.After].
 func Unavailable(what string) *Error {
-	return Generic(KindServiceUnavailable).WithMessage(cut(what, maxText) + " is not available now.")
+	e := Generic(KindServiceUnavailable).WithMessage(cut(what, maxText) + " is not available now.")
+	e.refused = true
+	return e
 }

@@ -61,6 +61,5 @@ func Example() {
 	// tea
 	// tea, milk
 	// Not found: this handle is not known: it has expired, or there never was one.
-	// Retry: no. Nothing was changed by this call.
 	// Next: 1. Begin a new one, whose handle is in the answer: call new_basket {}.
 }

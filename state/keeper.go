@@ -190,7 +190,7 @@ func (k *keeper) putOff(ctx context.Context, p place, c content) content {
 func (k *keeper) look(ctx context.Context, p place) (content, error) {
 	item, err := k.Store.Get(ctx, p.name)
 	if err != nil {
-		return content{}, unavailable(err, fault.EffectNone)
+		return content{}, unavailable(err)
 	}
 	c, err := k.parse(p, item)
 	if err == nil && c.version == 0 && p.mark != "" {
@@ -388,14 +388,14 @@ func (k *keeper) remove(ctx context.Context, p place) error {
 	for try := range maxUpdates {
 		item, err := k.Store.Get(ctx, p.name)
 		if err != nil {
-			return unavailable(err, fault.EffectNone)
+			return unavailable(err)
 		}
 		c, err := k.parse(p, item)
 		if err != nil || c.version == 0 {
 			return err
 		}
 		if ok, err := k.Store.Delete(ctx, p.name, c.version); err != nil {
-			return unavailable(err, fault.EffectUnknown)
+			return unavailable(err)
 		} else if ok {
 			return nil
 		}
@@ -406,20 +406,19 @@ func (k *keeper) remove(ctx context.Context, p place) error {
 	return errBusy
 }
 
-// The errors that a caller gets.
+// The errors that a caller gets. A handler that meets one may have changed something before, so none of
+// them says that nothing was done.
 var (
 	errUnknown = fault.New(fault.KindNotFound, "this handle is not known: it has expired, or there never was one").
-			WithCode("UNKNOWN_HANDLE").
-			WithRetry(fault.Retry{Effect: fault.EffectNone})
+			WithCode("UNKNOWN_HANDLE")
 
 	errNoOwner = fault.Generic(fault.KindInternal).
-			WithRetry(fault.Retry{Effect: fault.EffectNone}).
 			Because(errors.New("state: nobody knows who is calling; over HTTP, authenticate callers so that TokenInfo.UserID is set, or set Options.Owner"))
 
 	errTooMany = fault.New(fault.KindRateLimited, "there are too many open conversations").
 			WithCode("TOO_MANY_HANDLES").
 			Suggest("Use one that is there, or close one.").
-			WithRetry(fault.Retry{Effect: fault.EffectNone})
+			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 
 	errTooManyBytes = fault.New(fault.KindRateLimited, "the open conversations take all the room that one caller has").
 			WithCode("TOO_MANY_BYTES").
@@ -439,7 +438,7 @@ var (
 
 	errBusy = fault.New(fault.KindConflict, "too many calls change this conversation at the same time").
 		WithCode("STATE_BUSY").
-		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone})
+		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectUnknown})
 
 	errTaken = errors.New("state.Update: the value was taken with state.From in this call; change it there")
 )
@@ -458,15 +457,11 @@ func (k *keeper) begin(f *fault.Error) error {
 // refusal turns an error of a write into what the caller may know of it. All that an owner has now
 // expires within Expiry, so no wait is longer.
 func (k *keeper) refusal(err error, why purpose) error {
-	effect := fault.EffectUnknown
-	if why == creating || (why == updating && store.NotStored(err)) {
-		effect = fault.EffectNone
-	}
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
 		return errTooLarge.Because(err)
 	case !errors.Is(err, store.ErrManyBytes):
-		return unavailable(err, effect)
+		return unavailable(err)
 	}
 	f := errTooManyBytes
 	if why == saving {
@@ -476,10 +471,10 @@ func (k *keeper) refusal(err error, why purpose) error {
 	if room := (*store.RoomError)(nil); errors.As(err, &room) && room.After > 0 {
 		wait = room.After
 	}
-	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: effect})
+	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectUnknown})
 }
 
 // unavailable turns an error of the store into what the caller may know of it.
-func unavailable(err error, effect fault.Effect) error {
-	return stored.Failed(err, "the store of conversations", effect)
+func unavailable(err error) error {
+	return stored.Failed(err, "the store of conversations", fault.EffectUnknown)
 }

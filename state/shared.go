@@ -50,8 +50,20 @@ type Shared[T any] struct {
 	closed  bool
 }
 
-var errClosed = fault.Unavailable("a resource that this server needs").After(time.Second).
-	WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone}).
+// notRun adds that nothing was done to the failure of a resource that was needed before the handler.
+func notRun(err error) error {
+	f, ok := err.(*fault.Error) //nolint:errorlint // Get wraps none
+	if !ok {
+		return err
+	}
+	retry, _ := f.Retry()
+	retry.Effect = fault.EffectNone
+	return f.WithRetry(retry)
+}
+
+// A handler that asks for the resource may have changed something before.
+var errClosed = fault.Unavailable("a resource that this server needs").
+	WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectUnknown}).
 	Because(errors.New("state: the shared resource was closed"))
 
 // Share returns a resource that is opened when the first client connects or calls.
@@ -76,7 +88,7 @@ func (s *Shared[T]) Middleware() mcp.Middleware {
 		switch c.Method() {
 		case call.MethodInitialize, call.MethodDiscover, call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete:
 			if _, err := s.Get(ctx); err != nil {
-				return nil, err
+				return nil, notRun(err)
 			}
 		}
 		return next(ctx, c.Method(), req)
@@ -115,7 +127,7 @@ func (s *Shared[T]) start(ctx context.Context) (have *T, opening <-chan struct{}
 	}
 	if wait := time.Until(s.again); wait > 0 { // the clock is read only while the resource is not open
 		return nil, nil, fault.Unavailable("a resource that this server needs").
-			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone}).
+			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectUnknown}).
 			Because(s.failure)
 	}
 	s.opening = make(chan struct{})

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/state"
 )
 
@@ -51,6 +52,9 @@ func TestSharedIsOpenedOnceBeforeTheFirstCall(t *testing.T) {
 		require.EqualValues(t, 1, closed.Load())
 		_, err = pool.Get(t.Context())
 		require.ErrorIs(t, err, fault.KindServiceUnavailable)
+		require.Equal(t, fault.EffectUnknown, retryOf(t, err).Effect, "a handler may have changed something before")
+		f, _ := middleware.FaultOf(server(t.Context(), "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}))
+		require.Equal(t, fault.EffectNone, retryOf(t, f).Effect, "no handler ran")
 	})
 }
 

@@ -458,7 +458,7 @@ func TestBytesOfAnOwnerAreBounded(t *testing.T) {
 		require.ErrorContains(t, err, "the open conversations take all the room that one caller has")
 		told := retryOf(t, err)
 		require.True(t, told.ShouldRetry)
-		require.Equal(t, fault.EffectNone, told.Effect)
+		require.Equal(t, fault.EffectUnknown, told.Effect)
 		require.InDelta(t, (51 * time.Minute).Seconds(), told.RetryAfterSeconds, 0, "the first large one was made nine minutes ago")
 
 		// What is there can be read and made smaller, but not larger.
@@ -540,18 +540,18 @@ func TestSessionsShareTheBoundOfTheirOwner(t *testing.T) {
 	require.Equal(t, 6, full)
 }
 
-// TestWhatAStoreThatFailsMayHaveDone: a handle that was not returned does no harm, a store that
-// refused has changed nothing, and the effect of a handler that has run is unknown.
+// TestWhatAStoreThatFailsMayHaveDone: a handler that asks for the store may have changed something before, whatever
+// became of its question.
 func TestWhatAStoreThatFailsMayHaveDone(t *testing.T) {
 	for name, c := range map[string]struct {
 		err                    error
 		create, update, saving fault.Effect
 		kind                   fault.Kind
 	}{
-		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectNone, fault.EffectNone, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectNone, fault.EffectNone, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"broken":    {errors.New("EOF"), fault.EffectNone, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectNone, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"broken":    {errors.New("EOF"), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
+		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
 		"too large": {store.ErrTooLarge, "", "", "", fault.KindPreconditionFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

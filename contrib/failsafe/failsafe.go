@@ -30,6 +30,7 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	fs "github.com/failsafe-go/failsafe-go"
@@ -126,6 +127,7 @@ func run(ctx context.Context, method string, req mcp.Request, next mcp.MethodHan
 	type panicked struct{ value any }
 	var panics panicked
 	var mu sync.Mutex
+	var ran atomic.Bool // a policy may refuse the second run of a handler
 	res, err := fs.With(policies...).WithContext(ctx).GetWithExecution(func(exec fs.Execution[mcp.Result]) (res mcp.Result, err error) {
 		// A panic that passed through a policy would not be counted by it.
 		defer func() {
@@ -136,6 +138,7 @@ func run(ctx context.Context, method string, req mcp.Request, next mcp.MethodHan
 				res, err = nil, &failed{}
 			}
 		}()
+		ran.Store(true)
 		res, err = next(exec.Context(), method, req)
 		if f, ok := middleware.FaultOf(res, err); ok && counts(f.Kind()) {
 			return nil, &failed{res, err}
@@ -157,7 +160,7 @@ func run(ctx context.Context, method string, req mcp.Request, next mcp.MethodHan
 		return f.res, f.err
 	}
 	if err != nil {
-		return nil, refusal(key, err, policies)
+		return nil, refusal(key, err, policies, ran.Load())
 	}
 	return res, nil
 }
@@ -180,10 +183,14 @@ func counts(kind fault.Kind) bool {
 	}
 }
 
-// refusal returns the failure that a caller gets for the error of a policy.
-func refusal(key string, err error, policies []fs.Policy[mcp.Result]) error {
+// refusal returns the failure that a caller gets for the error of a policy. ran reports whether the
+// handler has run.
+func refusal(key string, err error, policies []fs.Policy[mcp.Result], ran bool) error {
 	name := strconv.Quote(key)
 	retry := fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, Effect: fault.EffectNone}
+	if ran {
+		retry.Effect = fault.EffectUnknown
+	}
 	switch {
 	case errors.Is(err, circuitbreaker.ErrOpen):
 		delay := opens(policies)

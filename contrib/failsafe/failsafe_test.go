@@ -13,6 +13,7 @@ import (
 	fs "github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/bulkhead"
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
 	"github.com/failsafe-go/failsafe-go/timeout"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -102,6 +103,26 @@ func TestACircuitOpens(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARefusedSecondRun: a policy that refuses the second run of a handler does not say that the first one did
+// nothing.
+func TestARefusedSecondRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		call, set := server(t, mcpfailsafe.New(&mcpfailsafe.Options{Policies: func(string) []fs.Policy[mcp.Result] {
+			return []fs.Policy[mcp.Result]{
+				retrypolicy.NewBuilder[mcp.Result]().WithMaxRetries(1).Build(),
+				circuitbreaker.NewBuilder[mcp.Result]().WithFailureThreshold(1).WithDelay(delay).Build(),
+			}
+		}}))
+		set(func(context.Context) error { runs++; return fault.New(fault.KindServerError, "the answer was lost") })
+		f := call("a")
+		require.Equal(t, 1, runs)
+		require.Contains(t, f.Message(), "failed too often")
+		retry, _ := f.Retry()
+		require.Equal(t, fault.EffectUnknown, retry.Effect)
+	})
 }
 
 func TestABulkheadAndATimeout(t *testing.T) {

@@ -70,7 +70,7 @@ func (s server) failed(ctx context.Context, operation string, err error) error {
 	if tookNoEffect(err) {
 		cause.is = store.ErrRefused
 	}
-	f := fault.Unavailable("a store that this server needs")
+	f := down()
 	switch code(err) {
 	case "OOM":
 		cause.is = store.ErrFull
@@ -87,10 +87,16 @@ func (s server) failed(ctx context.Context, operation string, err error) error {
 
 const untilRepaired = "It stays so until the operator of the server repairs it."
 
+// down returns the fault of a store that does not answer. A handler that meets it may have changed
+// something before, so it does not say that nothing was done.
+func down() *fault.Error {
+	return fault.Unavailable("a store that this server needs").WithRetry(fault.Retry{Effect: fault.EffectUnknown})
+}
+
 // foreign returns the error for an answer of Redis that this package cannot have caused, as
 // when another program wrote the value.
 func (s server) foreign(operation string, err error) error {
-	return fault.Unavailable("a store that this server needs").Never(untilRepaired).
+	return down().Never(untilRepaired).
 		Because(&opError{server: s, operation: operation, err: err})
 }
 

@@ -230,7 +230,7 @@ func TestHintOfFaults(t *testing.T) {
 		fault.KindTimeout:            {Retry: yes},
 		fault.KindCancelled:          {Retry: no, Reason: cancelled},
 		fault.KindConnectionFailed:   {Retry: yes},
-		fault.KindServiceUnavailable: {Retry: yes, Effect: none},
+		fault.KindServiceUnavailable: {Retry: yes},
 		fault.KindServerError:        {Retry: yes},
 		fault.KindClientError:        {Retry: no, Reason: "The same call will fail again: change it"},
 		fault.KindConflict:           {},

@@ -307,8 +307,8 @@ func (k *Known) can(row *kinds.Row) word {
 	return w
 }
 
-// refuses reports whether the handler, or what refuses a call before it, says by the kind of its own
-// fault that nothing was done. A rule knows only the error, so that its fault does not say it.
+// refuses reports whether the handler, or what refuses a call before it, says by its own fault that
+// nothing was done. A rule knows only the error, so that its fault does not say it.
 func (k *Known) refuses() bool {
 	return !k.Mixed && (k.Own || k.Origin == classify.Explained || k.Refused) && faults.Refuses(k.Fault)
 }

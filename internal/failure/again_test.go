@@ -88,7 +88,7 @@ func TestAgain(t *testing.T) {
 		{"not found", fault.NotFound("file", "a"), nil, "Retry: no. The same call will fail again.", "Retry: no. The same call will fail again.", "Retry: no. The same call will fail again.", "Retry: no. The same call will fail again."},
 		{"limited", fault.RateLimited("it", 0), nil, yes, yes, yes, yes},
 		{"not available", fault.Unavailable("it"), nil, yes, yes, yes, yes},
-		{"not available!", fault.New(fault.KindServiceUnavailable, fault.Generic(fault.KindServiceUnavailable).Message()+"!"), nil, yes, yes, yes, yes},
+		{"not available, of no function", fault.New(fault.KindServiceUnavailable, fault.Generic(fault.KindServiceUnavailable).Message()), nil, "", keyed, again, yes},
 		{"too late", fault.Timeout("it", time.Second), nil, "", keyed, again, yes},
 		{"not available, by a dial", fault.Unavailable("it").Because(errDial), nil, yes, yes, yes, yes},
 		{"declined", fault.New(fault.KindCancelled, "the user said no"), nil, "Retry: no.", "Retry: no.", "Retry: no.", "Retry: no."},

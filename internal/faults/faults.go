@@ -26,7 +26,8 @@ func ScrubbedBy(e *fault.Error, scrubber func(string) string) *fault.Error {
 // without a line break before or after, and "" for no steps.
 func StepsText(steps []fault.Step) string { return inner.StepsText(steps) }
 
-// Refuses reports whether a handler that returns e says by its kind that it has done nothing.
+// Refuses reports whether a handler that returns e says that it has done nothing: by the function
+// that made it, or by its kind.
 func Refuses(e *fault.Error) bool { return inner.Refuses(e) }
 
 // Besides returns what the text of a fault says besides its message, without the reference and without

@@ -208,7 +208,7 @@ var table = []Row{
 		Suggestion: "Keep the arguments: they are not the cause.",
 		Code:       503, Legacy: -32003, Outcome: "unavailable",
 		Arrives: []int64{503},
-		Retry:   Yes, Refuses: true, Party: "upstream",
+		Retry:   Yes, Party: "upstream",
 		Again: failsTheSame,
 	},
 	{
