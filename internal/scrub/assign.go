@@ -41,7 +41,7 @@ func assignment(t *text, i int) {
 		return
 	}
 	low := strings.ToLower(name)
-	if value, sep := t.separator(k, from, end, low); sep != "" {
+	if value, sep := t.separator(k, from, end, low); value > 0 && sep != "" {
 		t.value(k, low, sep, from, value)
 	} else {
 		t.spoken(k, low, end, t.parsed(from))

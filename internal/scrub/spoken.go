@@ -115,7 +115,7 @@ func (t *text) namedBehind(k kind, from int) {
 	case places[w] && t.has(last-len(" for "), " for "):
 		i, given = last-len(" for "), w != "key"
 	case w == "as":
-		i = last - 1
+		i = max(0, last-1)
 	case adjectives[w]:
 		begin := max(0, last-most)
 		before := t.some(begin, last-begin)
