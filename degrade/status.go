@@ -96,7 +96,7 @@ func (o *outcome) warning() Warning {
 	w.Fallback, w.Source = o.served.form, o.served.name
 	switch w.Fallback {
 	case fromSource:
-		w.Impact = o.plan.name + " comes from another source, " + w.Source + "."
+		w.Impact = words.Ended(o.plan.name + " comes from another source, " + w.Source)
 	case fromStale:
 		age := o.age.Round(time.Second)
 		w.AgeSeconds, w.AsOf = age.Seconds(), o.asOf.UTC().Format(time.RFC3339)

@@ -57,7 +57,7 @@ func Unauthenticated(message string) *Error {
 // ("delete") on the resource ("project 'alpha'"), and that nothing was changed by this call.
 // Name the missing permissions with [Error.Needs].
 func Denied(action, resource string) *Error {
-	e := Generic(KindPermissionDenied).WithMessage("you are not allowed to " + cut(action, maxText) + " " + cut(resource, maxText) + ".")
+	e := Generic(KindPermissionDenied).WithMessage(words.Ended("you are not allowed to " + cut(action, maxText) + " " + cut(resource, maxText)))
 	e.data.Action, e.data.Resource = action, resource
 	return e
 }

@@ -198,7 +198,7 @@ func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res 
 
 // Scrub returns the text with everything replaced that should not leave a
 // process: credentials, connection strings, tokens, keys, absolute paths, private
-// addresses, stack frames, SQL statements, environment assignments. It leaves
+// addresses, stack frames, SQL statements. A variable of an environment is hidden if its name says secret. It leaves
 // ordinary prose alone, is idempotent, and takes time linear in the length of the
 // text. It shortens a text of more than 64 KiB. It is a second net, not a proof: it does
 // not find a secret that does not look like one. A path is known by a root of a file system
@@ -208,8 +208,8 @@ func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res 
 func Scrub(text string) string { return scrub.Text(text) }
 
 // ScrubCredentials is [Scrub] for a text that somebody worded for the caller: it
-// replaces credentials, keys, tokens and lists of a connection's settings, and leaves paths,
-// addresses and SQL alone. A URL misses its password, a user that is more than a few small
+// replaces credentials, keys and tokens, and leaves paths, addresses and SQL alone, but for the
+// secrets in them, and code that only names secrets. A URL misses its password, a user that is more than a few small
 // letters or may be a token (redis://password@host), and secret parameters; it keeps its host and its port.
 func ScrubCredentials(text string) string { return scrub.Credentials(text) }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
@@ -129,7 +130,7 @@ func TestReaders(t *testing.T) {
 	}{
 		"plain": {errors.New("empty query"), internal, "", "Tool error: empty query."},
 		"of the README": {
-			fmt.Errorf("no invoice in %s", "/srv/2026/may"), internal, "Tool error: no invoice in [path].", "Tool error: no invoice in /srv/2026/may.",
+			fmt.Errorf("no invoice in %s", "/srv/2026/may"), internal, "Tool error: no invoice in [path].", "Tool error: no invoice in /srv/2026/may",
 		},
 		"wrapped": {fmt.Errorf("load order 7: %w", sql.ErrNoRows), missing, "", "Not found: load order 7: sql: no rows in result set."},
 		"joined":  {errors.Join(errors.New("a.yaml: no name"), errors.New("b.yaml: no kind")), internal, "", "Tool error: a.yaml: no name\n> b.yaml: no kind"},
@@ -359,7 +360,7 @@ func TestReaderOptions(t *testing.T) {
 func TestTrustedReadsWhatWasSent(t *testing.T) {
 	err := errors.New("nothing is known of file:///srv/a.go, nor of file:///etc/own.go")
 	require.Equal(t, "Tool error: nothing is known of file:///srv/a.go, nor of [path].", text(t, mask.Trusted, err, map[string]any{"file": "/srv/a.go"}))
-	require.Equal(t, "Tool error: "+err.Error()+".", text(t, mask.Operator, err, nil))
+	require.Equal(t, "Tool error: "+err.Error(), text(t, mask.Operator, err, nil))
 }
 
 // TestPathsOfTheCaller: a trusted caller reads a file's name as it sent it, and nothing of
@@ -381,7 +382,7 @@ func TestPathsOfTheCaller(t *testing.T) {
 	} {
 		first, _, _ := strings.Cut(text(t, mask.Trusted, errors.New(c.text), map[string]string{"file": sent}), "\n")
 		_, said, _ := strings.Cut(first, ": ")
-		require.Equal(t, c.want+".", said, sent)
+		require.Equal(t, words.Ended(c.want), said, sent)
 		first, _, _ = strings.Cut(text(t, mask.Operator, errors.New(c.text), nil), "\n")
 		require.Contains(t, first, c.text)
 	}

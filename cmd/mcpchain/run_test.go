@@ -372,7 +372,7 @@ func TestFlagsOfRun(t *testing.T) {
 	cmd, errs := program(t, "run", "-config", file, "-audit", auditDir, "-log", logFile, "-log-json", "-v")
 	s := session(t, "2025-11-25", cmd)
 	require.True(t, strings.HasPrefix(text(t, called(t, s, "divide", map[string]any{"a": "six"})), "Validation Error: 2 arguments are wrong."))
-	require.Contains(t, text(t, called(t, s, "fail", nil)), "Permission denied: the service does not let you see /srv/data.")
+	require.Contains(t, text(t, called(t, s, "fail", nil)), "Permission denied: the service does not let you see /srv/data\n")
 	require.Contains(t, text(t, called(t, s, "wait", nil)), "Timeout: the tool did not finish within 200 ms")
 	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "pid"})
 	require.ErrorContains(t, err, `unknown tool "pid"`)

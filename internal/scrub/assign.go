@@ -41,7 +41,7 @@ func assignment(t *text, i int) {
 		return
 	}
 	low := strings.ToLower(name)
-	if value, sep := t.separator(k, from, end, low); sep != "" {
+	if value, sep := t.separator(k, from, end, low); value > 0 && sep != "" {
 		t.value(k, low, sep, from, value)
 	} else {
 		t.spoken(k, low, end, t.parsed(from))
@@ -101,14 +101,17 @@ var betweens = []struct {
 	{"=", compile("(?P<after>[ \\t])(?i:to )(?P<is>[\"'`])")},
 	{"=", compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*(?P<is>["']|(?i:password))`)}, // SET PASSWORD FOR 'u'@'h' = '...'
 	{"=", compile(`(?:::[\w ]+)?(?:,[\w ,:()]*)?\)+[ \t]*=(?P<is>\()`)},                       // Key (token)=(...) of Postgres
+	{"=", compile(`\r?\n\d+\) (?P<is>")`)},                                                    // of redis-cli
 	{"=", compile(`(?i:dup key: \{ )[\w.]*: *(?P<is>")`)},                                     // of MongoDB
 }
 
 const lastSign = `[=:?+|>]{0,2}(?P<not>[=:?+|>])`
 
 var (
-	nameEnd  = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
-	nextText = compile("(?:\\\\*[\"'`])?,\\s*(?P<is>\\\\*[bru]?[\"'`])")                                          // header.Set("X-Api-Key", "..."), ["--token", "..."]
+	nameEnd      = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?")                 // var token string = "..."
+	nextArgument = compile("(?:\\\\*[\"'`][ \\t]+(?P<is>\\\\*[\"'`][^-\"'`])|,[ \\t]+(?P<is>[^\\s\\v,\\]\"'-][^\\s\\v,\\]]*[,\\]]))") // ["--token" "..."], [--token, ...]
+	partOfForm   = compile(`"[ \t]*(?:;[^\n]*)?(?:\r?\n[\w-]+: [^\n]*)*\r?\n(?:\r?\n)+`)
+	nextText     = compile("(?:\\\\*[\"'`])?,\\s*(?P<is>\\\\*[bru]?[\"'`])") // header.Set("X-Api-Key", "..."), ["--token", "..."]
 )
 
 // separator returns where the value is that belongs to the name s[from:end], and what stands between.
@@ -123,8 +126,18 @@ func (t *text) separator(k kind, from, end int, name string) (value int, sep str
 		}
 	}
 	quote, isFlag := t.in(quotes, t.skip(backslashes, end)), t.has(from-2, "--") || t.at(from-1) == '-' && (from == 1 || t.in(space, from-2) || t.in(quotes, from-2))
-	if i > end && t.in(blank, i-1) && (isFlag && !quote && t.at(i) != '(' || blankNames[name] && name != "password" || name == "password" && t.behindLogin(from)) {
+	if i > end && t.in(blank, i-1) && (isFlag && !quote && t.at(i) != '(' && strings.IndexByte(name, '$') < 0 || blankNames[name] && name != "password" || name == "password" && t.behindLogin(from)) {
 		return i, " "
+	}
+	if t.has(from-len(`name="`), `name="`) {
+		if value = partOfForm(t, end); value >= 0 {
+			return value, "\n"
+		}
+	}
+	if isFlag {
+		if value = nextArgument(t, end); value >= 0 {
+			return value, "="
+		}
 	}
 	if quote || t.at(i) == ',' {
 		if value = nextText(t, end); value >= 0 {

@@ -10,17 +10,16 @@ var (
 	parameters  = compile(`(?:[,;] ` + parameter + `)*`)
 	yamlBlock   = compile(`[|>][+-]?\n(?P<is>[ \t])[\s\v]*(?P<hide>[^\n]+(?:\n[ \t][^\n]*)*)`)
 	yamlItem    = compile(`\r?\n(?:[ \t]+(?:- +)?|- +)["']?`)
-	yamlTag     = compile(`!+[a-z]+[ \t]+`)
-	phpDump     = compile(`(?:\r?\n)?[ \t]*string(?:\([0-9]+\))?[ \t]+(?P<is>["'])`) // var_dump
-	tagEnd      = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)                       // <password type="x">
-	phrases     = compile(`(?P<hide>[a-z]+(?:[ ,]+[a-z]+)+)`)
+	// What stands before a value is a type: of YAML, of PHP's var_dump, or of spew, with its length and its address.
+	typed = compile(`(?:!+[a-z]+[ \t]+|(?:\r?\n)?[ \t]*string(?:\([0-9]+\))?[ \t]+(?P<is>["'])|` +
+		`\([*\[\]\w.]+\)[ \t]?(?:\(0x[0-9a-f]+\)[ \t]?)?(?:(?:\((?P<is>\())?\(len=\d[^()\n]*\)[ \t])?(?P<is>["'{]))`)
+	arrow   = compile("[\"'`][ \\t]*->[ \\t]*(?P<is>[\"'`])") // the old value of terraform, before the new one
+	tagEnd  = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)    // <password type="x">
+	phrases = compile(`(?P<hide>[a-z]+(?:[ ,]+[a-z]+)+)`)
 )
 
 var (
-	anyValue = `(?:` + inAnyQuotes + `|(?P<not>[\r\n,;&])(?P<hide>(?:` + inBrackets + `)?(?P<bare>)?))`
-	// A shell reads on to the next blank: quotes, commas and ampersands may be part of a URL or of JSON.
-	exported = `(?:` + inAnyQuotes + `|(?P<hide>` + inBrackets + `)?(?P<open>[^\s\v]*))`
-
+	anyValue    = `(?:` + inAnyQuotes + `|(?P<not>[\r\n,;&])(?P<hide>(?:` + inBrackets + `)?(?P<bare>)?))`
 	inAnyQuotes = `(?:[bruf@N](?P<is>["']))?(?:\\"(?P<hide>(?:[^\\\n]+|\\(?P<not>"))*)|` +
 		inQuotes(`"""`, "") + "|" + inQuotes("'''", "") + "|" + inQuotes(`"`, `\n`) + "|" + inQuotes("'", `\n`) + "|" + inQuotes("`", `\n`) + `)`
 )
@@ -38,16 +37,17 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	s := t.s
 	colon := sep[0] == ':'
 	switch {
-	case t.parsed(start), colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
+	case strings.IndexByte(s[max(start, i-4):i], '!') >= 0 && !t.in(quotes, i), // password != confirmed
+		t.parsed(start), colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
 		start+len(name) == i-1 && t.at(i-1) == '=' && t.in(quotes, i) && (t.at(start-1) == s[i] || t.at(start-1) == '`'): // `password=' is unknown
-		return
-	case colon && t.at(i) == '{' && t.listed(i): // {"..."} of Go
-		t.hide(i+1, t.bracketed(i))
 		return
 	case colon && t.at(i) == '{': // an object has names of its own
 		if value, sep := t.member(i + 1); value > 0 {
 			t.value(k, name, sep, start, value)
 		}
+		return
+	case sep == "\n": // of a form
+		t.hide(i, t.trim(i, t.skip(inLine, i), "\r"))
 		return
 	case colon && (t.at(i) == '\n' || t.at(i) == '\r'):
 		t.below(k, i)
@@ -55,8 +55,17 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	case colon && t.hides(yamlBlock, i), k == phrase && t.hides(phrases, i):
 		return
 	}
-	if after := max(yamlTag(t, i), phpDump(t, i)); after > 0 {
+	if after := typed(t, i); after > 0 {
+		if list := t.at(i+1) == '['; t.at(after) == '{' { // a dump of bytes, or an object
+			if list {
+				t.hide(after+1, t.bracketed(after))
+			}
+			return
+		}
 		i = after
+	} else if sep != "(" && sep != "|" && t.isCode(name, i) {
+		t.decided(codeWord(t, inFront(t, i))) // what is a name in it, is none
+		return
 	}
 	from, to := t.wrapped(i)
 	wrapped := from < to
@@ -66,7 +75,13 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 		}
 		from, to = t.marks[0].from, t.marks[0].to
 	}
+	if t.at(start-1) == ';' && sep == "=" && !t.in(quotes, from-1) { // in a list of Microsoft's, a value goes on to the next semicolon
+		if end := t.skip(inList, to); t.at(end) == ';' {
+			to = end
+		}
+	}
 	if from == to || !wrapped && (numbered(name, s[from:to]) || t.ordinary(k, name, sep, start, from, to)) {
+		t.renewed(to)
 		return
 	}
 	if colon && s[from] != '[' && (strings.HasSuffix(name, "authorization") || strings.HasSuffix(name, "cookie")) {
@@ -85,24 +100,63 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	}
 	behind := t.done[t.rule]
 	t.hide(from, to)
+	t.renewed(to)
 	t.done[t.rule] = min(behind, from) // what stands there may be another name, "password= api_key: hunter2", or stand before it
 }
+
+// renewed hides the value that takes the place of the one in quotes that ends at i.
+func (t *text) renewed(i int) {
+	if next := arrow(t, i); next >= 0 {
+		t.hides(secretValue, next)
+	}
+}
+
+// isCode reports whether at i stands code in which a value is named, rather than the value: a call, an element or a member
+// of something, or a variable of the same name.
+func (t *text) isCode(name string, i int) bool {
+	const most = 96
+	from := inFront(t, i)
+	end := max(from, codeWord(t, from))
+	v := t.s[from:t.trim(from, min(end, from+most), ".:?")]
+	if v == "" || !isLetter(v[0]) && v[0] != '_' || end-from >= most {
+		return false
+	}
+	v = strings.ReplaceAll(strings.ReplaceAll(v, "->", "."), "::", ".")
+	if c := t.at(end); c == '(' || c == '[' {
+		closed := t.bracketed(end)
+		inside := t.s[end:min(closed, end+most)]
+		if arg := strings.IndexAny(inside, quoteMarks); arg > 0 { // what is looked up, perhaps
+			arg += end + 1
+			of := t.s[arg:min(t.skip(inQuote, arg), arg+most)]
+			return len(of) < 2 || kindOfName(of) != noSecret && !password.looks(of) || of[0] == '.' || of[0] == '/'
+		}
+		function := isLower(v[0]) && strings.Trim(v, "0123456789") == v || strings.IndexByte(v, '.') > 0 || t.has(from-len("new "), "new ") ||
+			closed == end+1 || strings.ContainsAny(inside, ",=")
+		return t.at(end+1) == ':' || function && t.at(closed) == closing[c] && !t.in(typeNext, closed+1)
+	}
+	return strings.EqualFold(v, name[strings.LastIndexByte(name, '.')+1:]) || isMember(v)
+}
+
+// isMember reports whether a word is a member of something, as code has it: var.db_password, ctx.session.token.
+func isMember(v string) bool {
+	of, _, member := strings.Cut(v, ".")
+	return member && strings.Trim(strings.ToLower(v), lowers+"_.?0123456789") == "" && !generated(v) &&
+		(owners[of] || strings.IndexByte(v, '_') > 0 && kindOfName(v) != noSecret)
+}
+
+var (
+	typeNext = chars("A-Za-z{")
+	codeWord = compile(`[\w.:?]+(?:->[\w.:?]+)*`)
+	inFront  = compile(`(?:await |new |[&*$@!]|\[\])*`)
+	owners   = set(`var local module data self this cls config cfg conf settings options opts args params props state ctx context req request res response
+		event env environ process os app user form input inputs values secrets vault session client body each github steps needs headers`)
+)
 
 // maxWrapped is how long a value in brackets may be, in bytes, so that the bracket behind it is hidden with it.
 const maxWrapped = 256
 
 // closing has the bracket that closes another one.
 var closing = map[byte]byte{'(': ')', '[': ']', '{': '}'}
-
-// listed reports whether a text stands first in the brackets at i, and is not the name of a member.
-func (t *text) listed(i int) bool {
-	from := t.skip(space, i+1)
-	if !t.in(quotes, from) {
-		return false
-	}
-	end := t.skip(space, min(len(t.s), t.quoted(from+1, t.s[from], true)+1))
-	return t.at(end) == '}' || t.at(end) == ','
-}
 
 // wrapped returns what is inside of the brackets that some languages print around a text: Some("..."), []string{"..."},
 // sql.NullString{String:"..."}. It returns nothing if there are none.
@@ -131,6 +185,7 @@ func (t *text) wrapped(i int) (from, to int) {
 }
 
 var (
+	inList     = chars("^;\"'\\n<>")
 	typeChars  = chars("A-Za-z0-9_.:")
 	inWrapping = chars("A-Za-z0-9_.:=({ \t\n")
 )
@@ -315,7 +370,7 @@ func (t *text) bare(start int) int {
 			j := t.skip(delimiter, i)
 			k := t.skip(named, j)
 			if j == len(s) || s[j] <= ' ' || k > j && k < len(s) && strings.IndexByte(`:="'\[`, s[k]) >= 0 || s[i] == '<' && s[j] == '/' ||
-				t.endsQuote(i) {
+				t.in(quotes, t.skip(backslashes, i)) && !t.in(alnum, t.skip(backslashes, i)+1) {
 				break
 			}
 		}
@@ -323,12 +378,6 @@ func (t *text) bare(start int) int {
 		t.lastBare = span{start, i}
 	}
 	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
-}
-
-// endsQuote reports whether a quotation mark stands at i, perhaps escaped, with no letter and no digit behind it.
-func (t *text) endsQuote(i int) bool {
-	i = t.skip(backslashes, i)
-	return t.in(quotes, i) && !t.in(alnum, i+1)
 }
 
 // numbered reports a count under the plural of a secret's name: 512 tokens are no secret.

@@ -112,5 +112,3 @@ const (
 	keyMark = `(?:[^\nP-]|P(?P<not>RIVATE[ +]KEY)|-(?P<not>----))*PRIVATE[ +]KEY(?:[^\n-]|-(?P<not>----))*-----`
 	keyBody = `[\w+/= \t\n\r\\:,.()]*`
 )
-
-var keyLines = chars(`A-Za-z0-9+/=\n\r\\`)

@@ -24,6 +24,8 @@ func (k kind) looks(v string) bool {
 		return len(v) >= 4 && len(v) <= 8 && digits(v) || len(v) == len(ssn) && v[3] == '-' && v[6] == '-' && digits(v[:3]+v[4:6]+v[7:]) || generated(v)
 	case k == password:
 		return chosen(v) || generated(v)
+	case k == session && uuid(v): // which names one
+		return false
 	}
 	return generated(v)
 }
@@ -55,16 +57,6 @@ func generated(v string) bool {
 		}
 	}
 	return found && (words == 0 || longest > 10)
-}
-
-// wordless reports whether no part of a word is a word.
-func wordless(v string) bool {
-	for run, rest := cutRun(v); run != ""; run, rest = cutRun(rest) {
-		if len(run) >= 3 && strings.Trim(strings.ToLower(run), lowers) == "" {
-			return false
-		}
-	}
-	return true
 }
 
 // uuid reports a UUID. One without a letter is a date or a number.
@@ -124,6 +116,7 @@ var (
 
 // placeholder reports what stands in the place of a secret: <token>, [token], ${TOKEN}, ****, YOUR_KEY.
 func placeholder(v string) bool {
+	v = strings.TrimPrefix(v, "Bearer ")
 	inside := strings.Trim(v, "<>[]{}()\"'`.,;:!?")
 	low := strings.ToLower(inside[:min(len(inside), 5)])
 	switch {
@@ -133,8 +126,10 @@ func placeholder(v string) bool {
 		return false
 	case v[0] == '<', v[0] == '[', v[0] == '{':
 		return strings.IndexByte(inside, '=') < 0 && (strings.Trim(inside, "_ -|./"+uppers) == "" || strings.Trim(inside, "_ -|./"+lowers) == "")
+	case strings.HasPrefix(v, "${") && isMember(strings.TrimSuffix(v[2:], "}")): // ${var.token}
+		return true
 	case v[0] == '$' || v[0] == '%': // ${TOKEN}, %TOKEN%, %v
-		return strings.Trim(v, "${}%_"+uppers) == "" || len(v) <= 3 && strings.Trim(v[1:], "+#qsdvxwT") == ""
+		return strings.Trim(v, "${}%_"+uppers) == "" || v[0] == '$' && digits(v[1:]) || len(v) <= 3 && strings.Trim(v[1:], "+#qsdvxwT") == ""
 	}
 	return false
 }

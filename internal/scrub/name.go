@@ -12,10 +12,8 @@ import (
 // that at the first 128.
 func SecretName(name string) bool {
 	name = words.Visible(name[:min(len(name), 1024)])
-	return secretName(name[:min(len(name), 128)])
+	return kindOfName(name[:min(len(name), 128)]) > session
 }
-
-func secretName(name string) bool { return kindOfName(name) > session }
 
 // kindOfName returns what a name is the name of.
 func kindOfName(name string) kind {
@@ -67,9 +65,9 @@ const (
 
 // quietNames say that it is a number, a yes or no, a kind or a place, and not the secret itself. They win.
 const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __require_ __requires_ __enable_ __disable_ __allow_ __show_
-	__supports_ _count__ _limit__ _limits__ _length__ _len__ _size__ _type__ _name__ _policy__ _expiry__ _expires__ _expires_in__
+	__supports_ _count__ _per_ _limit__ _limits__ _length__ _len__ _size__ _type__ _name__ _policy__ _expiry__ _expires__ _expires_in__
 	_expiration__ _at__ _ttl__ _lifetime__ _age__ _enabled__ _required__ _method__ _methods__ _mode__ _scheme__ _provider__
-	_endpoint__ _budget__ _usage__ _version__ _strength__ _rules__ _format__ _status__ _valid__ _source__ _mechanism__ _index__ _position__ _header__
+	_endpoint__ _budget__ _usage__ _version__ _strength__ _rules__ _format__ _status__ _valid__ _encryption__ _helper__ _source__ _mechanism__ _index__ _position__ _header__
 	_cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__
 	_thinking_tokens__ _used_tokens__ _remaining_tokens__ _context_tokens__ _min_length__ _max_length__ token_id__ token_url_
 	token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_ bos_token_

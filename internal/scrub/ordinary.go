@@ -10,11 +10,11 @@ var (
 	noWords = set("nil null none undefined true false empty blank unset")
 	// plainWords begin what is said about a secret rather than being one: "token: invalid", "get secret: dial tcp ...",
 	// {"password": "must have 8 characters"}. A password that is one of them is not hidden.
-	plainWords = set(`is are was were be been must should shall can cannot can't could would will may might has have had needs need
-		not no none nil null undefined true false empty blank unset missing required optional invalid valid expired revoked
+	plainWords = set(`is are was were be been must should shall can cannot can't could would will may might has have had needs need requires expects takes accepts reads
+		not no none nil null undefined true false empty blank unset omit include same-origin missing required optional invalid valid expired revoked
 		unknown unexpected expected wrong incorrect malformed unsupported unauthorized unauthenticated forbidden denied rejected
 		refused failed failure error too to and or of for from in on at as by with without if when
-		unable please see check got received context dial open read write lookup eof unexpected signature permission connection
+		unable please ensure see check got received context dial open read write lookup eof unexpected signature permission connection
 		connect timeout deadline json http https x509 tls net sql pq rpc parse parsing decode decoding validate exec string
 		str int integer number bool boolean object array list file flag option argument parameter value field bytes any type
 		default set provided given found length format example e.g only already exists does did do hidden masked omitted enabled disabled yes ok
@@ -53,11 +53,14 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 	case k == session:
 		return !k.looks(v)
 	case sep == "(":
-		return isFile(v) || looksUp(name[strings.LastIndexByte(name, '.')+1:]) && !k.looks(v)
+		function := name[strings.LastIndexByte(name, '.')+1:]
+		return isFile(v) || !k.looks(v) && slices.ContainsFunc(lookUps, func(verb string) bool { return strings.HasPrefix(function, verb) })
 	case sep == "=" && v[0] == '(' && strings.IndexByte(v, ' ') > 0: // (known after apply)
-		return strings.Trim(v, "() "+lowers) == ""
+		return strings.Trim(v, "() -"+lowers) == ""
 	case sep == " ":
 		return proseWords[v] || metavariables[v]
+	case isPath(v), strings.HasSuffix(name, "auth") && schemes[strings.ToLower(v)], strings.IndexByte(name, '.') > 0 && sep == ":" && len(v) <= 5 && digits(v): // a host and its port
+		return true
 	case !colon, k.looks(v), k == password && password.looks(v):
 		return false
 	}
@@ -70,13 +73,11 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 		return end == to || placeholder(strings.TrimRight(t.s[t.skip(blank, to):end], "\"'`.,;)"))
 	case quoted:
 		object := strings.HasPrefix(name, "secret") || strings.HasPrefix(name, "cred") // which may have a name
-		return prose && k != password && !nameQuoted && (object && !password.looks(v) || proseWords[low]) || isFile(v)
+		return prose && t.at(to+1) == ' ' && k != password && !nameQuoted && (object && !password.looks(v) || proseWords[low]) || isFile(v)
 	case t.at(to) == ':' && (to+1 == len(t.s) || t.in(space, to+1)): // the error that is wrapped
 		return letter || k != password && numberedWord(v)
 	case len(v) <= 3 && digits(v) && k != code, isFile(v), isURL(v), strings.IndexByte(v, '(') > 0 && letter:
 		return true
-	case v[0] == '/' || v[0] == '.' || v[0] == '~':
-		return strings.IndexByte(v[1:], '/') >= 0 && !generated(v)
 	case !letter:
 		return prose && k != password && numberedWord(v)
 	case prose:
@@ -133,10 +134,6 @@ var (
 	metavariables = set("TOKEN PASSWORD SECRET KEY STRING TEXT VALUE FILE PATH NAME PASS URL")
 )
 
-func looksUp(function string) bool {
-	return slices.ContainsFunc(lookUps, func(verb string) bool { return strings.HasPrefix(function, verb) })
-}
-
 func suffixed(word, suffixes string) bool {
 	for suffix := range strings.FieldsSeq(suffixes) {
 		if len(word) > len(suffix)+2 && strings.HasSuffix(word, suffix) {
@@ -165,6 +162,15 @@ func isURL(v string) bool {
 	return found && strings.Trim(strings.ToLower(scheme), lowers+"+") == ""
 }
 
+// isPath reports a path: it is below a well-known root, or has words between slashes.
+func isPath(v string) bool {
+	v = strings.ReplaceAll(v, "}/", "/") // src/{a => b}/c.go
+	slashes := strings.Count(v, "/")
+	first, _, _ := strings.Cut(strings.TrimPrefix(v, "/"), "/")
+	return slashes > 0 && !generated(v) && (slashes > 1 || v[0] == '.' || v[0] == '~' || isFile(v)) &&
+		(v[0] == '/' && rootNames[first] || worded(strings.Trim(strings.ReplaceAll(v, "*", ""), "~")))
+}
+
 // harmless reports a value that is none whatever stands around it.
 func harmless(v string, assigned bool) bool {
 	w := strings.ToLower(v[:min(len(v), 24)])
@@ -180,13 +186,5 @@ func harmless(v string, assigned bool) bool {
 			return true
 		}
 	}
-	return len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*.-") == "" || placeholder(v) || lookedUp(v)
+	return len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*.-") == "" || placeholder(v) || strings.HasSuffix(v, "(<nil")
 }
-
-// lookedUp reports code that reads a secret from somewhere.
-func lookedUp(v string) bool {
-	low := strings.ToLower(v[:min(len(v), 16)])
-	return slices.ContainsFunc(sources, func(source string) bool { return strings.HasPrefix(low, source) })
-}
-
-var sources = []string{"process.env.", "os.environ", "os.getenv(", "system.getenv(", "getenv(", "env[", "env(", "getpass.", "input("}

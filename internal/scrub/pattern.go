@@ -12,8 +12,8 @@ import (
 // fits is taken for good. So nothing is looked at again, and long runs are remembered by [text]. A group with a name means
 // more:
 //
-//	hide        what it stands for is hidden; path, url and word are the same without the end of a sentence,
-//	            and in a value, and in what is open, another one may begin
+//	hide        what it stands for is hidden; path, url and word are the same without the end of a sentence;
+//	            in a value, which is no placeholder, another one may begin
 //	is, not     looks ahead: something fits there, or does not
 //	after       looks back: one of these characters stands in front
 //	bare        a value without quotes
@@ -27,23 +27,12 @@ import (
 type pattern func(t *text, i int) (end int)
 
 // cuts says what is no part of what a group hides at its end.
-var cuts = map[string]string{"hide": "", "value": "", "path": ".!", "url": ".,:;!?)]}'\\", "open": ".,:;!?)]}'", "word": ".?!"}
+var cuts = map[string]string{"hide": "", "value": "", "path": ".!", "url": ".,:;!?)]}'\\", "word": ".?!"}
 
 // like returns what hides what a pattern says, which begins at the trigger.
 func like(expr string) func(t *text, i int) {
 	p := compile(expr)
 	return func(t *text, i int) { t.hides(p, i) }
-}
-
-// unlessPlaceholder is like for what has one group, which may hold a placeholder.
-func unlessPlaceholder(expr string) func(t *text, i int) {
-	p := compile(expr)
-	return func(t *text, i int) {
-		if t.marks = t.marks[:0]; p(t, i) >= 0 && placeholder(t.s[t.marks[0].from:t.marks[0].to]) {
-			return
-		}
-		t.hides(p, i)
-	}
 }
 
 // behind is like for a pattern that begins where the run of set does that the trigger stands behind.
@@ -77,7 +66,10 @@ func (t *text) hides(p pattern, i int) bool {
 	}
 	done := t.done[t.rule]
 	for _, m := range t.marks {
-		if t.hide(m.from, t.trim(m.from, m.to, cuts[m.how])); m.how == "value" || m.how == "open" {
+		if m.how == "value" && placeholder(t.s[m.from:m.to]) {
+			continue
+		}
+		if t.hide(m.from, t.trim(m.from, m.to, cuts[m.how])); m.how == "value" {
 			t.done[t.rule] = max(done, m.from)
 		}
 	}
@@ -215,8 +207,9 @@ func group(name string, sub pattern) pattern {
 		return func(t *text, i int) int { return only(i, i > 0 && sub(t, i-1) == i) }
 	case "once":
 		return func(t *text, i int) int {
-			t.once = sub(t, i)
-			return t.once
+			end := sub(t, i)
+			t.once = max(t.once, end)
+			return end
 		}
 	case "bare":
 		return func(t *text, i int) int {

@@ -14,21 +14,14 @@ type rule struct {
 
 var rules []rule
 
-const (
-	assigned = `[A-Z][A-Z0-9_]+=`
-	variable = `(?:` + assigned + `[^\s\v]*(?P<is>[\s\v]+` + assigned + `)|^` + assigned + `[^\n]*(?P<is>\n` + assigned + `)|` + assigned + `[^\s\v]*)`
-)
-
 // The bits of the rules that hide a credential, what a stranger does not read of a text that was worded for him, what whoever runs the server does not read either, and what whoever may
 // read its errors does not: a place is theirs, but neither a statement nor a number in hexadecimal digits is one.
 var credentials, strangers, operators, trusted uint64
 
 func init() { //nolint:gochecknoinits // the rules refer to the table through text.hide
 	rules = []rule{
-		// A private key with its end, and one whose end or beginning is cut off. Proc-Type has dashes in it.
+		// A private key with its end, and one whose end is cut off. Proc-Type has dashes in it.
 		{"private key", on("-----BEGIN"), like(`(?P<value>-----BEGIN` + keyMark + keyBody + `(?:-(?P<not>-)` + keyBody + `)*(?:-----END` + keyMark + `)?)`), redacted},
-		{"end of a private key", on("-----END"), behind(keyLines, `(?P<value>[A-Za-z0-9+/=\n\r\\]{16,}-----END`+keyMark+`)`), redacted},
-		{"private key in base64", on("LS0tLS1CRUdJTi"), like(`(?P<hide>LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*)`), redacted}, // and no certificate
 		// One without its lines of dashes: PKCS 8 and 1, SEC 1, Ed25519, OpenSSH.
 		{"body of a private key", on("IBADANBgkqhkiG9w0BAQEFAAS", "IBAAKC", "MHcCAQEEI", "MIGkAgEBBD", "MIHcAgEBBEI", "MIGHAgEAMBMG", "MIG2AgEAMBAG", "MC4CAQAwBQYDK2V", "b3BlbnNzaC1rZXk", "BgkqhkiG9w0BBQ0w"),
 			behind(base64s, `(?P<hide>(?:M[CHI]|b3)[A-Za-z0-9+/=]{30,}(?:\\?[rn]?\s*[A-Za-z0-9+/=]{40,})*)`), redacted},
@@ -37,21 +30,20 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"database", on("://", "jdbc:"), wholeURL, redacted},
 		{"host of a database", on("://", "jdbc:", "@"), databaseHost, address},
 		// user:password@host:6379 and user:password@tcp(host:3306)/name have no scheme.
-		{"credentials", on("@"), ahead(compile(`@[\w.-]+:\d`), portCredentials), redacted},
 		{"credentials of a host", on("@"), userAtHost, redacted},
 		{"database of a host", on("@"), ahead(compile(`@[\w.-]+[(:]`), wholeHost), redacted},
 		{"driver's credentials", on("@"), ahead(compile(`@[\w.-]+\(`), behind(inDSN, withNet)), redacted},
 		// Lists of key=value that lead to a database: of ADO, ODBC and Azure, and of libpq.
 		// The host of a longer name in small letters is any program's: vhost=/ type=topic; retrying.
-		{"connection string", on("server=", "data source=", "source=", "Host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
-		{"connection words", on("host="), like(ofHost), redacted},
+		{"database in a list", on("server=", "data source=", "source=", "Host=", "driver=", "endpoint=", "protocol=", "accountname="), behind(alnum, semicolons), redacted},
+		{"database in words", on("host="), like(ofHost), redacted},
 		// The path of a webhook is its password.
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
-		// A token; with a shared key its second part is empty. A cursor may begin like one, but has no dot.
-		{"jwt", on("eyJ"), like(`(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})`), redacted},
-		{"jwt in base64", on("ZXlK"), like(`(?P<hide>ZXlK[\w+/=-]{20,})`), redacted},
+		// A token, whose second part is empty with a shared key. A cursor may begin like one, but has no dot. In base64 a
+		// token, or a private key, but no certificate.
+		{"jwt", on("eyJ", "LS0tLS1CRUdJTi", "ZXlK"), like(`(?:(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})|(?P<hide>(?:LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*|ZXlK[\w+/=-]{20,})))`), redacted},
 		// Schemes of HTTP, without the header. "Bearer authentication" stays: a token has more than the letters of one word.
-		{"bearer", on("bearer"), unlessPlaceholder("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
+		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[a-z_]+=\\w)(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
 		{"key", prefixes(), vendorKey, redacted},
 		{"key with a sign", on("Q~", ".atlasv1."), behind(tilded, `(?P<hide>[\w.~-]{36,})`), redacted}, // in its middle
@@ -60,18 +52,18 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"discord", on("MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), like(`\b(?P<hide>[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,})`), redacted},
 		{"assignment", strings.Fields(nameTriggers), assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
-		{"spoken password", on("password ", "passwort ", "identified "), like(`\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
+		{"spoken password", on("password ", "passwort ", "identified "), like(`(?:IDENTIFIED BY (?:PASSWORD )?(?P<not>["'])(?P<word>[^\s\v;,)]+)|\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
 			"(?i:is|was) [\"'`]?(?P<is>[^\\s\\v\"',;)\\d]*\\d)(?P<is>[^\\s\\v\"',;)A-Za-z]*[A-Za-z])(?P<word>[^\\s\\v\"',;)]+)" +
-			`|(?P<hide>"[^\s\v"']+"|'[^\s\v"']+'))`), redacted},
+			`|(?P<hide>"[^\s\v"']+"|'[^\s\v"']+')))`), redacted},
 		{"spoken elsewhere", foreignTriggers, foreign, redacted},
-		{"identified", on("IDENTIFIED BY "), like(`IDENTIFIED BY (?:PASSWORD )?(?P<not>["'])(?P<word>[^\s\v;,)]+)`), redacted},
-		{"user flag", on(" -u", "--user", "basic-auth"), like("(?i: -u *|--user[ =]+|basic-auth[ =]+)[\"'`]?(?P<not>[\"'$]*\\$)(?:[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)|:(?P<hide>[^\\s\\v\"']+)|(?P<hide>[^\\s\\v:\"']{6,}):(?P<is>[\"']))"), redacted}, // of curl
+		{"user flag", on(" -u", "'-u", "\"-u", "--user", "basic-auth"), like("(?i:[ \"']-u[\"',]* *|--user[ =]+|basic-auth[ =]+)[\"'`]?(?P<not>[\"'$]*\\$)(?:[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)|:(?P<hide>[^\\s\\v\"']+)|(?P<hide>[^\\s\\v:\"']{6,}):(?P<is>[\"']))"), redacted}, // of curl
 		{"flag", toolNames(), toolFlag, redacted},
 		{"command", on("AUTH", "PASS ", "LOGIN "), loginCommand, redacted},
-		// A variable that is meant for one program's environment, whatever its name.
-		{"export", on("export "), like(`\bexport [A-Z][A-Z0-9_]*=` + exported), redacted},
-		// Three assignments to upper-case names in a row, with values in one word or to the end of a line.
-		{"environment", on("="), behind(capitals, `\b(?P<hide>`+variable+`(?:[\s\v]+`+variable+`){2,})`), redacted},
+		{"command of Redis", on("auth default ", `"auth" "`, "setuser ", "> auth "), like(`(?:> (?i:auth) (?:\S+ (?P<is>\S))?(?P<hide>\S+)|"(?i:auth)" (?:"[^"\n]*" (?P<is>"))?"(?P<hide>[^"\n]+)"` +
+			`|(?i:setuser)(?P<once>(?:[ \t]+[^\s\v<>#][^\s\v]*)*)[ \t]+[<>#](?P<hide>[^\s\v]+)|\b(?i:auth) default (?P<hide>[^\s\v"':;,]+)(?P<is>[\n"':;]|\z))`), redacted},
+		{"row", on("values (", "values("), insertedRows, redacted},
+		// What net/url says of a URL repeats a piece of the password in it.
+		{"piece of a URL", on(`invalid url escape "`, `invalid port "`), pieceOfURL, redacted},
 
 		// Code. What a panic was given is as private as where it happened.
 		{"panic", on("panic: "), like(`(?P<hide>(?P<once>(?i:panic): [^\n]*)(?:(?P<not>\ngoroutine )\n[^\n]*){0,5}\n)goroutine `), stack},

@@ -14,10 +14,10 @@ import (
 
 var marks = strings.NewReplacer("⏎", "\n", "⇥", "\t", "{}", "")
 
-// readClean returns the texts of testdata/clean.txt by line.
-func readClean(t testing.TB) map[string]string {
+// readClean returns the texts of a file of testdata by line.
+func readClean(t testing.TB, name string) map[string]string {
 	texts := make(map[string]string)
-	for n, line := range readLines(t, "testdata/clean.txt") {
+	for n, line := range readLines(t, "testdata/"+name) {
 		if line != "" && !strings.HasPrefix(line, "# ") {
 			texts[fmt.Sprintf("line %d", n+1)] = strings.NewReplacer("⏎", "\n", "⇥", "\t").Replace(line)
 		}
@@ -63,7 +63,7 @@ func readLines(t testing.TB, name string) []string {
 }
 
 func TestTextLeavesOrdinaryTextAlone(t *testing.T) {
-	texts := readClean(t)
+	texts := readClean(t, "clean.txt")
 	require.GreaterOrEqual(t, len(texts), 150)
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ func (t *text) spoken(k kind, name string, i int, parsed bool) {
 		begin := t.skip(blank, i)
 		from := t.openings(begin)
 		end := t.skip(inWord, from)
-		to := t.trim(from, t.closings(from, end), ".,:;!?")
+		to := t.trim(from, end, ".,:;!?")
 		if at := t.secretIn(k, name, from, to, parsed); expected && at >= 0 {
 			t.hide(at, to)
 			t.done[t.rule] = at
@@ -39,8 +39,7 @@ func (t *text) secretIn(k kind, name string, from, to int, parsed bool) int {
 	quoted := t.in(quotes, from-1) && t.at(from-1) == t.at(to)
 	switch {
 	case k.looks(v), pair && password.looks(v),
-		quoted && k == password && len(v) > 2 && !harmless(v, false),
-		quoted && !parsed && !strings.HasPrefix(name, "secret") && password.looks(v) && wordless(v):
+		quoted && k == password && len(v) > 2 && !harmless(v, false) && kindOfName(v) == noSecret:
 		return from
 	}
 	if slash := strings.IndexByte(v, '/'); pair && slash > 0 && password.looks(v[slash+1:]) {
@@ -76,16 +75,6 @@ func (t *text) openings(i int) int {
 	return i
 }
 
-// closings returns where the quotes begin that are no ASCII and end s[from:to], or to.
-func (t *text) closings(from, to int) int {
-	for _, mark := range []string{"”", "’", "“", "‘", "」", "»"} {
-		if strings.HasSuffix(t.s[from:to], mark) {
-			return to - len(mark)
-		}
-	}
-	return to
-}
-
 // isWord reports whether s[from:to] is a word of a sentence.
 func (t *text) isWord(from, to int) bool {
 	if to-from > 24 {
@@ -115,7 +104,7 @@ func (t *text) namedBehind(k kind, from int) {
 	case places[w] && t.has(last-len(" for "), " for "):
 		i, given = last-len(" for "), w != "key"
 	case w == "as":
-		i = last - 1
+		i = max(0, last-1)
 	case adjectives[w]:
 		begin := max(0, last-most)
 		before := t.some(begin, last-begin)

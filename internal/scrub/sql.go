@@ -72,6 +72,39 @@ func sqlPattern() string {
 // selectFrom is a SELECT in capitals to which a FROM belongs.
 const selectFrom = `\bSELECT[\s\v](?P<once>(?:[^;F]+|F(?P<not>ROM[\s\v]))*)FROM`
 
+// insertedRows hides what is inserted into columns whose names say that it is a secret.
+func insertedRows(t *text, i int) {
+	const most = 2 << 10
+	end := t.back(space, i) - 1
+	from := t.back(inColumns, end)
+	if t.at(end) != ')' || t.at(from-1) != '(' || end-from > most {
+		return
+	}
+	var secret []bool
+	for name := range strings.SplitSeq(t.s[from:end], ",") {
+		secret = append(secret, SecretName(strings.Trim(name, " \t\r\n\"'`[]")))
+	}
+	t.work += end - from
+	for i = t.skip(space, i+len("values")); t.at(i) == '('; i = t.skip(nextRow, i+1) {
+		for _, hide := range secret {
+			t.marks = t.marks[:0]
+			i = inRow(t, i+1)
+			if m := t.marks[0]; hide && m.from < m.to && !harmless(t.s[m.from:min(m.to, m.from+maxWrapped)], true) && (m.how == "value" || digits(t.s[m.from:m.to])) {
+				t.hide(m.from, m.to)
+			}
+			if t.at(i) != ',' {
+				break
+			}
+		}
+	}
+}
+
+var (
+	inColumns = chars("^()")
+	inRow     = compile(`[\s\v]*(?:'(?P<value>(?:[^'\\]+|''|\\[^\x00])*)'?|"(?P<value>[^"]*)"?|(?P<value>\w+\([^()]*(?:\([^()]*\)[^()]*)*\))|(?P<hide>[^(),'"\s\v]*))[\s\v]*`)
+	nextRow   = chars(", \t\r\n")
+)
+
 func statement(t *text, i int) { t.hide(i, t.statementEnd(i)) }
 
 // statementEnd returns the end of the statement at from: a semicolon, a blank line, an unbalanced parenthesis, the

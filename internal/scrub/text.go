@@ -93,6 +93,8 @@ func setOf(ranges []rune) *charset {
 	return set
 }
 
+const quoteMarks = "\"'`"
+
 // chars returns a set as a pattern has it between brackets.
 func chars(class string) *charset {
 	ranges := parse("[" + class + "]*").Sub[0].Rune // of a list, even "^\n" is a class
@@ -119,7 +121,7 @@ var (
 	decimal  = chars("0-9")
 	tokens   = chars("A-Za-z0-9_.~+/=$,-")
 	capitals = chars("A-Z0-9_")
-	quotes   = chars("\"'`")
+	quotes   = chars(quoteMarks)
 	inURL    = chars("^ \t\n\r\f\v\"<>`")
 )
 

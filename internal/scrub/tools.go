@@ -2,46 +2,30 @@ package scrub
 
 import "strings"
 
-// tools are programs and their flags for a password that a name does not tell. A flag that ends in * is followed by its
-// value without a blank.
-var tools = []struct{ name, flags string }{
-	{"mysql", "-p*"},
-	{"mysqldump", "-p*"},
-	{"mysqladmin", "-p*"},
-	{"mariadb", "-p*"},
-	{"7z", "-p*"},
-	{"sshpass", "-p"},
-	{"login", "-p"}, // docker, podman, az, helm registry
-	{"mongo", "-p"},
-	{"mongosh", "-p"},
-	{"mongodump", "-p"},
-	{"mongorestore", "-p"},
-	{"twine", "-p"},
-	{"pg_dump", "-W"},
-	{"redis-cli", "-a"},
-	{"sqlcmd", "-P"},
-	{"isql", "-P"},
-	{"bcp", "-P"},
-	{"tsql", "-P"},
-	{"unzip", "-P"},
-	{"zip", "-P"},
-	{"ldapsearch", "-w"},
-	{"ldapadd", "-w"},
-	{"ldapmodify", "-w"},
-	{"ldapwhoami", "-w"},
-	{"openssl", "-k -K -pass -passin -passout"},
-	{"snmpget", "-A -X"},
-	{"snmpwalk", "-A -X"},
-	{"smbclient", "-U*%"},
-	{"ipmitool", "-P"},
-	{"cqlsh", "-p"},
-	{"influx", "-p"},
-	{"clickhouse-client", "-p"},
-}
+// tools are programs behind their flags for a password that a name does not tell. A flag that ends in * is followed by
+// its value without a blank. login is that of docker, podman, az and helm.
+const tools = `
+	-p* mysql mysqldump mysqladmin mariadb 7z
+	-p login mongo mongosh mongodump mongorestore twine cqlsh influx clickhouse-client
+	-p|-p* sshpass
+	-P sqlcmd isql bcp tsql unzip zip ipmitool
+	-w ldapsearch ldapadd ldapmodify ldapwhoami
+	-A|-X snmpget snmpwalk
+	-W pg_dump
+	-a redis-cli
+	-U*% smbclient
+	-k|-K|-pass|-passin|-passout openssl`
+
+// toolRows have the flags of the program whose name is the trigger in the same row.
+var toolRows [][]string
 
 func toolNames() (names []string) {
-	for _, tool := range tools {
-		names = append(names, tool.name+" ")
+	for line := range strings.Lines(strings.TrimSpace(tools)) {
+		fields := strings.Fields(line)
+		for _, name := range fields[1:] {
+			names = append(names, name)
+			toolRows = append(toolRows, strings.Split(fields[0], "|"))
+		}
 	}
 	return names
 }
@@ -49,15 +33,15 @@ func toolNames() (names []string) {
 // toolFlag hides what stands behind a flag of a program.
 func toolFlag(t *text, i int) {
 	const most = 256
-	if !t.starts(i) || t.at(i-1) == '-' || t.at(i-1) == '.' {
+	at := i + len(rules[t.rule].on[t.row])
+	if !t.in(besideArgument, at) || !t.starts(i) || t.at(i-1) == '-' || t.at(i-1) == '.' {
 		return
 	}
 	end := min(t.skip(inLine, i), i+most)
-	at := t.skip(solid, i)
 	for at < end && strings.IndexByte("|;&", t.at(at-1)) < 0 { // behind which another program stands
-		at = t.skip(space, at)
-		to := t.skip(solid, at)
-		for flag := range strings.FieldsSeq(tools[t.row].flags) {
+		at = t.skip(besideArgument, at)
+		to := t.skip(inArgument, at)
+		for _, flag := range toolRows[t.row] {
 			if t.has(at, strings.TrimRight(flag, "*%")) && at < end {
 				t.flagged(flag, at, to)
 			}
@@ -66,6 +50,12 @@ func toolFlag(t *text, i int) {
 	}
 	t.decided(at)
 }
+
+// Arguments stand behind blanks, or in a list.
+var (
+	besideArgument = chars(" \\t\"'`,")
+	inArgument     = chars("^ \\t\\n\"'`,")
+)
 
 // flagged hides the value of a flag that is s[at:to], or begins it.
 func (t *text) flagged(flag string, at, to int) {
@@ -92,7 +82,10 @@ func (t *text) flagged(flag string, at, to int) {
 		return
 	}
 	to = t.skip(solid, from)
-	if q := t.s[from]; quotes.has[q] {
+	if t.in(quotes, at-1) { // in a list
+		from = t.skip(besideArgument, from)
+		to = t.skip(inList, from)
+	} else if q := t.s[from]; quotes.has[q] {
 		from++
 		to = t.quoted(from, q, true)
 	}

@@ -104,6 +104,17 @@ func jdbcURL(t *text, i int) {
 	}
 }
 
+// pieceOfURL hides what is said to be wrong with a URL that has a password: it may be a piece of that.
+func pieceOfURL(t *text, i int) {
+	const most = 1 << 10
+	before := t.some(i-most, min(i, most))
+	_, user, _ := strings.Cut(before[max(0, strings.LastIndex(before, "://")):], "://")
+	if user, _, found := strings.Cut(user, "@"); found && strings.IndexByte(user, ':') >= 0 {
+		from := i + len(rules[t.rule].on[t.row])
+		t.hide(from, t.skip(inQuote, from))
+	}
+}
+
 // database hides the credentials in a URL whose authority begins at from: the password, a user that is more than a few
 // small letters, and from the first secret in its parameters on all of them. A password may hold each of the signs
 // that structure a URL, so it goes on to the last @; what has no @ and is not a list of hosts is hidden whole.
@@ -119,9 +130,6 @@ func (t *text) database(from int, userIsToken bool) {
 		if colon := strings.IndexByte(t.s[from:at-1], ':'); colon >= 0 {
 			t.hide(from+colon+1, at-1)
 		}
-	}
-	if secret := t.parameter(min(of, end), end); secret < end {
-		t.hide(secret, end)
 	}
 	t.decided(end)
 }
@@ -141,39 +149,10 @@ func (t *text) hostsIn(from int) (begin, end, last int) {
 			end, rest = hosts(t, begin), t.skip(inURL, last)
 		}
 	}
-	if end < 0 || end > rest || begin == from && (generated(t.s[begin:end]) || t.isCut(end)) { // of a name that is cut off it is not known whose it is
-		return begin, -1, last
-	}
-	if begin == from && t.brokenBy(last) > 0 {
+	if end < 0 || end > rest || begin == from && (generated(t.s[begin:end]) || t.has(end, "...") || t.has(end, "\u2026") || t.has(end, " "+cutMark)) { // a user and half a password, perhaps
 		return begin, -1, last
 	}
 	return begin, end, last
-}
-
-// isCut reports whether a text says at i that something was left out: app:1234... may be a user and half a password.
-func (t *text) isCut(i int) bool {
-	return t.has(i, "...") || t.has(i, "\u2026") || t.has(i, " "+cutMark)
-}
-
-// parameter returns where in s[from:to], the rest of a database's URL, the first secret begins: by its name or its looks.
-func (t *text) parameter(from, to int) int {
-	t.work += to - from
-	for i := from; i < to; {
-		end := i
-		for end < to && strings.IndexByte("/?#&;:,=", t.s[end]) < 0 {
-			end++
-		}
-		part := t.s[i:end]
-		if end < to && t.s[end] == '=' {
-			if SecretName(part) || queryNames[strings.ToLower(part[:min(len(part), 64)])] {
-				return min(end+1, to)
-			}
-		} else if generated(part) || chosen(part) && !digits(part) {
-			return i
-		}
-		i = end + 1
-	}
-	return to
 }
 
 // databaseHost hides where a database is.
@@ -231,23 +210,12 @@ const (
 	noPlain  = `)|(?P<hide>` + userChar + `+:`
 	inPort   = `[^\s\v@"']*`
 	inNet    = `(?:[^\s\v"@]+|@(?P<not>[\w.-]+\())*`
-	withPort = noUser + `[^\s\v@]))*` + user + inPort + noPlain + inPort + `))@[\w.-]+:\d+`
 	withNet  = noUser + `[^\s\v"]))*` + user + inNet + noPlain + inNet + `))@[\w.-]+\(`
 
 	wholePort = noUser + `[^\s\v@]))*(?P<hide>` + userChar + `+:` + inPort + `@[\w.-]+:\d+)`
 	hostInNet = noUser + `[^\s\v"]))*` + userChar + `+:` + inNet + `@[\w.-]+\((?P<hide>[^\s\v)]+)`
 	wholeNet  = noUser + `[^\s\v"]))*(?P<hide>` + userChar + `+:` + inNet + `@[\w.-]+\([^\s\v)]*\)?(?:/[^\s\v"'` + "`" + `),;]*)?)`
 )
-
-// portCredentials hides the credentials before host:port. What stands before the authority of a URL is no user.
-func portCredentials(t *text, i int) {
-	from := t.back(inSecret, i)
-	t.work += (i - from) / 8
-	if authority := strings.LastIndex(t.s[from:i], "://"); authority >= 0 {
-		from += authority + len("://")
-	}
-	t.hides(portUser, from)
-}
 
 // wholeHost hides with a user and a password also what they are for, but in a URL.
 func wholeHost(t *text, i int) {
@@ -264,7 +232,8 @@ const (
 	pairKey    = `[A-Za-z][\w ]*=`
 	bareValue  = "[^\\s\\v;'\"`]*"
 	lastPair   = `[\s\v]*` + pairKey + `[^\s\v;"')]*`
-	semicolons = `\b(?P<not>(?i:host)=` + bareValue + ` )(?P<hide>` + pairKey + `[^;\n"]*;(?:[\s\v]*` + pairKey + `[^;\n"]*;)*(?:` + lastPair + `)?)`
+	ofLogin    = `(?i:password|pwd|uid|user ?id|user|database|initial catalog|integrated security|accountkey|sharedaccess\w*)=`
+	semicolons = `\b(?P<not>(?i:host)=` + bareValue + ` )(?P<is>(?P<once>(?:(?P<not>` + ofLogin + `)` + pairKey + `[^;\n"]*;[\s\v]*)+)` + ofLogin + `)(?P<hide>` + pairKey + `[^;\n"]*;(?:[\s\v]*` + pairKey + `[^;\n"]*;)*(?:` + lastPair + `)?)`
 	spacedPair = pairKey + `(?:'(?:[^'\\\n]+|\\[^\n])*'?|` + bareValue + `)`
 	telling    = `(?i:password|dbname|database|sslmode)=`
 	spaces     = `\b(?P<is>(?P<once>(?:(?P<not>` + telling + `)` + spacedPair + `[\s\v]+)+)` + telling + `)(?P<hide>` + spacedPair + `(?:[\s\v]+` + spacedPair + `)+)`
@@ -274,7 +243,6 @@ const (
 var (
 	inSecret = chars("^ \t\n\r\f\v@\"'")
 	inDSN    = chars("^ \t\n\r\f\v\"")
-	portUser = compile(withPort)
 	netHost  = behind(inDSN, hostInNet)
 	netDSN   = behind(inDSN, wholeNet)
 	portDSN  = behind(inSecret, wholePort)
@@ -317,6 +285,9 @@ func userAtHost(t *text, i int) {
 	} else if labels == 0 && t.at(end) != '/' && t.at(end) != ':' || labels < 2 && !chosen(pw) && !(t.at(end) == '/' && t.in(alnum, end+1)) || isDigit(host[0]) && labels != 3 {
 		return
 	}
+	if pw == "x-oauth-basic" { // behind a token
+		sign = -1
+	}
 	t.hide(from+sign+1, i)
 }
 
@@ -330,8 +301,8 @@ var (
 func loginCommand(t *text, i int) {
 	const words = 3
 	end := t.skip(word, i)
-	if t.has(end, "' with args beginning with:") {
-		end = t.skip(notQuote, end+1)
+	if args := unknownCommand(t, end); args > 0 {
+		end = args
 	}
 	if !t.starts(i) || t.at(end) != ' ' && t.at(end) != '\'' {
 		return
@@ -349,6 +320,6 @@ func loginCommand(t *text, i int) {
 }
 
 var (
-	notQuote   = chars("^'\\n")
-	mechanisms = set("PLAIN LOGIN XOAUTH2 OAUTHBEARER CRAM-MD5 NTLM")
+	unknownCommand = compile("['`],? with args beginning with:")
+	mechanisms     = set("PLAIN LOGIN XOAUTH2 OAUTHBEARER CRAM-MD5 NTLM")
 )

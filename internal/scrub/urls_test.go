@@ -28,7 +28,7 @@ func TestURLKeepsItsHost(t *testing.T) {
 		{"sqlserver://sa:hunter2@s:1433?database=x", "sqlserver://sa:[redacted]@s:1433?database=x", "sqlserver://sa:[redacted]@[address]?database=x"},
 		{"postgres://db/x?user=u&password=hun&ter2", "postgres://db/x?user=u&password=[redacted]", "postgres://[address]/x?user=u&password=[redacted]"},
 		{"jdbc:postgresql://db:5432/x?user=u&password=hunter2", "jdbc:postgresql://db:5432/x?user=u&password=[redacted]", "jdbc:postgresql://[address]/x?user=u&password=[redacted]"},
-		{"jdbc:sqlserver://db:1433;user=sa;password={hun;ter2};encrypt=true", "jdbc:sqlserver://db:1433;user=sa;password=[redacted]", "jdbc:sqlserver://[address];user=sa;password=[redacted]"},
+		{"jdbc:sqlserver://db:1433;user=sa;password={hun;ter2};encrypt=true", "jdbc:sqlserver://db:1433;user=sa;password=[redacted];encrypt=true", "jdbc:sqlserver://[address];user=sa;password=[redacted];encrypt=true"},
 		{"jdbc:mysql:loadbalance://u:hunter2@h1:3306,h2:3306/db", "jdbc:mysql:loadbalance://[redacted]@h1:3306,h2:3306/db", "jdbc:mysql:loadbalance://[redacted]@[address]/db"},
 		{"jdbc:oracle:thin:u/hunter2@db:1521/x", "jdbc:[redacted]", "jdbc:[redacted]"},
 		{"https://bob:hunter2@example.com:8443/x", "https://[redacted]@example.com:8443/x", "https://[redacted]@example.com:8443/x"},

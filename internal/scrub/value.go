@@ -74,8 +74,7 @@ func (c Cleaner) JSON(raw []byte) []byte {
 	case !json.Valid(raw):
 		return quote(c.text(string(raw)))
 	}
-	r := rewriting{s: string(raw), clean: c.text}
-	return r.rewritten(raw)
+	return CleanJSON(raw, c.text)
 }
 
 // text returns a text as it may leave.
@@ -240,15 +239,13 @@ func errorIn(rv reflect.Value, depth int, left *int) (found error) {
 	case writesItself(rv):
 	case kind == reflect.Pointer || kind == reflect.Interface:
 		each(rv.Elem())
-	case kind == reflect.String:
-		*left -= rv.Len()
 	case kind == reflect.Struct:
 		for i := range rv.NumField() {
 			if f := rv.Type().Field(i); (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
 				each(rv.Field(i))
 			}
 		}
-	case kind == reflect.Slice && rv.Type().Elem().Kind() == reflect.Uint8:
+	case kind == reflect.String, kind == reflect.Slice && rv.Type().Elem().Kind() == reflect.Uint8:
 		*left -= rv.Len()
 	case kind == reflect.Slice || kind == reflect.Array:
 		for i := 0; i < rv.Len() && *left >= 0; i++ {

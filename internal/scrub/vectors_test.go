@@ -181,7 +181,7 @@ func TestOtherForms(t *testing.T) {
 // each of many that are made of the words that rules listen to.
 func TestOrdinarySentences(t *testing.T) {
 	var texts []string
-	for _, text := range readClean(t) {
+	for _, text := range readClean(t, "clean.txt") {
 		texts = append(texts, text)
 	}
 	subjects := []string{"the password", "your token", "this API key", "the access token", "the secret", "the session cookie", "the private key", "the bearer token", "the author", "the key", "the authorization header", "the passphrase", "the credential", "a select statement", "the update", "the path", "the route /users", "the goroutine", "the webhook", "the PIN"}

@@ -26,14 +26,7 @@ func Whole(s string) string {
 	if len(s) < leastCredential {
 		return s
 	}
-	for range maxPasses {
-		next := hide(s, credentials, nil)
-		if next == s {
-			return s
-		}
-		s = next
-	}
-	return redacted
+	return settled(s, credentials, nil, hide)
 }
 
 // WholeJSON is [Whole] for the texts and names that a client decodes of a JSON value of any size. What it changes keeps
@@ -44,7 +37,10 @@ func WholeJSON(raw []byte) []byte { return CleanJSON(raw, Whole) }
 // CleanJSON is [WholeJSON] with clean in the place of [Whole].
 func CleanJSON(raw []byte, clean func(text string) string) []byte {
 	r := rewriting{s: string(raw), clean: clean}
-	return r.rewritten(raw)
+	if r.value(under{}); r.out == nil {
+		return raw
+	}
+	return append(r.out, r.s[r.done:]...)
 }
 
 // CredentialsIn returns where [WholeJSON] hides something in a JSON value: the names and indexes that lead there, at
@@ -82,13 +78,6 @@ type rewriting struct {
 	places [][]string
 }
 
-func (r *rewriting) rewritten(raw []byte) []byte {
-	if r.value(under{}); r.out == nil {
-		return raw
-	}
-	return append(r.out, r.s[r.done:]...)
-}
-
 func (r *rewriting) note() {
 	if !r.quiet && len(r.places) < r.most {
 		r.places = append(r.places, slices.Clone(r.path))
@@ -97,25 +86,26 @@ func (r *rewriting) note() {
 
 // value passes one value.
 func (r *rewriting) value(u under) {
-	r.space()
-	from, depth := r.at, len(r.path)
-	switch r.s[from] {
+	from, depth := r.token(), len(r.path)
+	switch r.at++; r.s[from] {
 	case '{':
 		of := ""
-		for more, n := r.enter('}'), 1; more; more, n = r.next(), n+1 {
+		for n := 1; r.s[r.token()] != '}'; n++ {
 			of = r.member(u, of, n)
 			r.path = r.path[:depth]
 		}
+		r.at++
 	case '[':
-		for more, i := r.enter(']'), 0; more; more, i = r.next(), i+1 {
+		for i := 0; r.s[r.token()] != ']'; i++ {
 			if r.asked != nil {
 				r.path = append(r.path[:depth], strconv.Itoa(i))
 			}
 			r.value(u)
+			r.path = r.path[:depth]
 		}
-		r.path = r.path[:depth]
+		r.at++
 	case '"':
-		text := r.text()
+		text := r.text(from)
 		clean, raw := r.clean(text), fromBase64(text)
 		if u.hidesText(text) || utf8.ValidString(raw) && r.clean(raw) != raw {
 			clean = redacted
@@ -149,9 +139,8 @@ func fromBase64(text string) string {
 
 // member passes the n-th member of an object. of is what a member before it named, which member returns as well.
 func (r *rewriting) member(u under, of string, n int) string {
-	r.space()
 	from := r.at
-	name := r.text()
+	name := r.text(from)
 	clean := r.clean(name)
 	if u.hidesName(name) {
 		clean = redacted
@@ -167,13 +156,10 @@ func (r *rewriting) member(u under, of string, n int) string {
 		}
 		r.change(from, quote(clean))
 	}
-	r.space()
-	r.at++ // the colon
-	r.space()
+	at := r.token()
 	begins := SecretName(name) && (u.name != "" || !r.atSchema())
-	if u.name == "" && !begins && r.s[r.at] == '"' && len(name) <= len("variable") {
-		at := r.at
-		text := r.text()
+	if u.name == "" && !begins && r.s[at] == '"' && len(name) <= len("variable") {
+		text := r.text(at)
 		if r.at = at; of == "" {
 			of = namedBy(name, text)
 		} else {
@@ -227,33 +213,19 @@ func schemaType(value any) bool {
 
 var schemaTypes = set("string number integer boolean object array null")
 
-// enter passes the beginning of a list or an object. It reports whether there is anything in it.
-func (r *rewriting) enter(end byte) bool {
-	r.at++
-	if r.space(); r.s[r.at] == end {
-		r.at++
-		return false
-	}
-	return true
-}
-
-// next passes what stands behind a value. It reports whether there is another one.
-func (r *rewriting) next() bool {
-	r.space()
-	r.at++
-	return r.s[r.at-1] == ','
-}
-
-func (r *rewriting) space() {
-	for r.at < len(r.s) && strings.IndexByte(" \t\r\n", r.s[r.at]) >= 0 {
+// token passes what stands between values, and returns where the next token begins: a value, a name or the end of what is
+// around it.
+func (r *rewriting) token() int {
+	for r.at < len(r.s) && strings.IndexByte(" \t\r\n,:", r.s[r.at]) >= 0 {
 		r.at++
 	}
+	return r.at
 }
 
-// text passes a text and returns it decoded.
-func (r *rewriting) text() string {
-	from, escaped := r.at, false
-	for r.at++; r.s[r.at] != '"'; r.at++ {
+// text passes the text that begins at from, and returns it decoded.
+func (r *rewriting) text(from int) string {
+	escaped := false
+	for r.at = from + 1; r.s[r.at] != '"'; r.at++ {
 		if r.s[r.at] == '\\' {
 			escaped = true
 			r.at++

@@ -477,9 +477,12 @@ func Sentence(text string) string {
 // Ended returns text with a full stop if it needs one.
 func Ended(text string) string { return text + End(text) }
 
-// End returns the full stop that a text needs, "" if it needs none.
+// End returns the full stop that a text needs, "" if it needs none. A path or a URL at the end gets none, because its
+// reader would copy it.
 func End(text string) string {
-	if r, _ := utf8.DecodeLastRuneInString(text); strings.ContainsRune(".!?:。！？…：", r) {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	last := text[strings.LastIndexAny(text, " \n")+1:]
+	if strings.ContainsRune(".!?:。！？…：", r) || strings.ContainsAny(last, `/\`) && !strings.ContainsRune("'\"`)]>}’", r) {
 		return ""
 	}
 	return "."

@@ -91,6 +91,16 @@ func TestSentences(t *testing.T) {
 	require.Equal(t, "Is it?", words.Sentence("Is it?"))
 	require.Equal(t, "he said 'stop.'.", words.Sentence("he said 'stop.'"))
 	require.Equal(t, "as follows:", words.Ended("as follows:"))
+	for text, want := range map[string]string{
+		"read https://example.com/docs":                "",
+		"open the file\n./a/b":                         "",
+		`look into C:\data\x`:                          "",
+		"ask for 'projects/alpha'":                     ".",
+		"open [the guide](https://example.com/docs)":   ".",
+		"https://example.com/docs says how to do that": ".",
+	} {
+		require.Equal(t, text+want, words.Ended(text))
+	}
 	require.Empty(t, words.Sentence(" \n"))
 	require.Equal(t, "Äpfel", words.Capital("äpfel"))
 	require.Equal(t, "a, b or c", words.List([]string{"a", "b", "c"}, "or"))
