@@ -286,6 +286,8 @@ func (w *walker) decide(err error) Finding {
 		c.kind, c.public = w.named, nil
 	case c.kind == "" && c.after > 0:
 		c.kind = fault.KindServiceUnavailable // the service asked to come back later
+	case c.kind == "" && c.reason == reasonObject && w.sentStatement():
+		c.kind, c.party, c.reason = fault.KindAlreadyExists, fault.PartyCaller, reasonConstraint
 	case c.kind == "" && c.reason == reasonStatement && w.sentStatement():
 		c.kind, c.party, c.public, c.terse = fault.KindClientError, fault.PartyCaller, statement, true
 	}

@@ -24,6 +24,7 @@ var (
 	reasonOwnCredentials = &reason{text: "The service refuses these credentials", party: fault.PartyCaller}
 	reasonUnimplemented  = &reason{text: "A service that is needed does not support this request", party: fault.PartyServer}
 	reasonStatement      = &reason{text: "The database does not accept this request", party: fault.PartyServer}
+	reasonObject         = &reason{text: "The database does not accept this request", party: fault.PartyServer} // it has such an object
 	reasonStorage        = &reason{text: "The server has no storage space left", party: fault.PartyServer}
 	reasonState          = &reason{text: "The server is in a state that does not pass by itself", party: fault.PartyServer}
 	reasonTLS            = &reason{text: "A secure connection to a service that is needed cannot be set up", party: fault.PartyUpstream}

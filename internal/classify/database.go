@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 // The meanings that only databases and brokers have codes for.
@@ -23,6 +24,7 @@ var (
 		"the values break a rule of the database", "Change the values and call again.")
 	wrongState     = refused(fault.KindConflict, reasonConstraint)
 	wrongStatement = refused("", reasonStatement)
+	secondObject   = refused("", reasonObject)
 	badState       = refused("", reasonState)
 	noStorage      = refused(fault.KindServiceUnavailable, reasonStorage)
 )
@@ -31,13 +33,38 @@ var (
 var statement = fault.New(fault.KindClientError, "the database does not accept the statement of this call").
 	Suggest("Check its syntax and the names of its tables and columns.")
 
-// sentStatement reports whether the caller sent a database statement.
+// sentStatement reports whether the caller sent the statement that a database refused: it sent words
+// of one, or what the database quotes of it, such as a column that does not exist. A statement with a
+// wrong beginning has no such words.
 func (w *walker) sentStatement() bool {
 	sent := w.fromCaller()
-	return sent != nil && slices.ContainsFunc(statements, func(part string) bool {
-		return sent(part) || sent(strings.ToUpper(part))
-	})
+	if sent == nil {
+		return false
+	}
+	return slices.ContainsFunc(statements, func(part string) bool { return sent(part) || sent(strings.ToUpper(part)) }) ||
+		slices.ContainsFunc(quoted(safe.Error(w.speaker)), sent)
 }
+
+const (
+	maxQuoted = 8 // how many quotations of a text are looked at
+	minQuoted = 3 // in bytes; shorter words are in every request
+)
+
+// quoted returns what the text of a database quotes: what stands between quotation marks, and the
+// single word at its end, as in "no such column: nmae" of SQLite.
+func quoted(text string) (all []string) {
+	parts := strings.Split(marks.Replace(text[:min(len(text), maxText)]), `"`)
+	for i := 1; i < len(parts)-1 && len(all) < maxQuoted; i += 2 {
+		all = append(all, parts[i])
+	}
+	_, last, _ := cutLast(text, ": ")
+	if last, _, _ = strings.Cut(last, " ("); !strings.Contains(last, " ") {
+		all = append(all, last)
+	}
+	return slices.DeleteFunc(all, func(part string) bool { return len(part) < minQuoted })
+}
+
+var marks = strings.NewReplacer("`", `"`, "'", `"`)
 
 // statements are words that are common in statements, and rare elsewhere.
 var statements = []string{
@@ -209,9 +236,10 @@ var sqlStates = table[string]{
 	{&failedCheck, []string{"23514"}},
 	{&brokenRule, []string{"23", "40002", "44"}},
 	{&badLogin, []string{"28"}},
-	{&noCredentials, []string{"42501"}},                             // the right is this server's
-	{&rolledBack, []string{"40", "55006", "55P03"}},                 // serialization, deadlock, an object in use, a lock
-	{&wrongStatement, []string{"0A", "26", "34", "3D", "3F", "42"}}, // a bug of this server or of its set-up
+	{&noCredentials, []string{"42501"}},                                    // the right is this server's
+	{&rolledBack, []string{"40", "55006", "55P03"}},                        // serialization, deadlock, an object in use, a lock
+	{&secondObject, []string{"42P04", "42P06", "42P07", "42710", "42723"}}, // a database, a schema, a table, a function
+	{&wrongStatement, []string{"0A", "26", "34", "3D", "3F", "42"}},        // a bug of this server or of its set-up
 	{&noStorage, []string{"53100"}},
 	{&tooSlow, []string{"57014"}},
 	{&unavailable, []string{"53", "57P01", "57P02", "57P03"}},

@@ -107,6 +107,35 @@ func TestStatementOfTheCaller(t *testing.T) {
 	require.Equal(t, fault.PartyServer, f.Party)
 }
 
+// TestWhatADatabaseQuotes: a statement is the caller's too if the caller sent what the database quotes of it.
+func TestWhatADatabaseQuotes(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		sent string
+		want fault.Kind
+	}{
+		"a word that begins no statement": {postgresError{"42601", `ERROR: syntax error at or near "SELEC"`}, "SELEC 1", fault.KindClientError},
+		"a column":                        {postgresError{"42703", `ERROR: column "nmae" does not exist`}, "order by nmae", fault.KindClientError},
+		"a column in lines":               {postgresError{"42703", `ERROR: column "nmae" does not exist`}, "Select\n nmae", fault.KindClientError},
+		"a database that exists":          {postgresError{"42P04", `ERROR: database "shop" already exists`}, "CREATE DATABASE shop", fault.KindAlreadyExists},
+		"a table that exists":             {postgresError{"42P07", `ERROR: relation "orders" already exists`}, "create table orders (id int)", fault.KindAlreadyExists},
+		"a column of SQLite":              {postgresError{"42000", "SQL logic error: no such column: nmae (1)"}, "order by nmae", fault.KindClientError},
+		"a column of the server's own":    {postgresError{"42703", `ERROR: column "nmae" does not exist`}, "list the orders", fault.KindInternal},
+		"a table of the server's own":     {postgresError{"42P07", `ERROR: relation "orders" already exists`}, "migrate", fault.KindInternal},
+		"nothing is quoted":               {postgresError{"42601", `ERROR: syntax error at end of input`}, "end of input", fault.KindInternal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := classify.Of(fmt.Errorf("query: %w", c.err), classify.Options{Request: request(func(s string) bool { return strings.Contains(c.sent, s) })})
+			require.Equal(t, c.want, f.Fault.Kind())
+		})
+	}
+}
+
+type postgresError struct{ state, text string }
+
+func (e postgresError) SQLState() string { return e.state }
+func (e postgresError) Error() string    { return e.text }
+
 // A service that refuses the server's key answered properly.
 func TestRefusedCredentialsAreTold(t *testing.T) {
 	f := classify.Of(refusal{401}, classify.Options{})
