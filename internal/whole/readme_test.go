@@ -388,10 +388,10 @@ func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{},
 var lost = regexp.MustCompile(`^(08|40003|57P0[12])`) // SQLSTATEs that leave open what became of a statement
 
 // insert is of docs/witness.md, as TestReadmeStatement runs it.
-func insert(ctx context.Context, db *sql.DB) error {
+func insert(ctx context.Context, conn *sql.Conn) error { // sends once; a *sql.DB may send again
 	done := retry.Began(ctx)
-	_, err := db.ExecContext(ctx, "INSERT INTO orders ...") // one statement
-	var answer interface{ SQLState() string }               // of the database, as pgx and lib/pq have it
+	_, err := conn.ExecContext(ctx, "INSERT INTO orders ...") // one statement
+	var answer interface{ SQLState() string }                 // what the database answered
 	if errors.As(err, &answer) && !lost.MatchString(answer.SQLState()) {
 		done(retry.ErrUnchanged)
 	} else {
@@ -865,18 +865,21 @@ func readmeCode(t *testing.T) {
 	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
 }
 
-// oneStatement is a database that ends each statement with the error.
+// oneStatement is a database that ends the first statement with the error, and later ones as those of which the row
+// exists already.
 type oneStatement struct {
 	driver.Conn
 
 	err error
 }
 
-func (d oneStatement) Connect(context.Context) (driver.Conn, error) { return d, nil }
-func (d oneStatement) Driver() driver.Driver                        { return nil }
-func (d oneStatement) Close() error                                 { return nil }
-func (d oneStatement) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
-	return driver.RowsAffected(1), d.err
+func (d *oneStatement) Connect(context.Context) (driver.Conn, error) { return d, nil }
+func (d *oneStatement) Driver() driver.Driver                        { return nil }
+func (d *oneStatement) Close() error                                 { return nil }
+func (d *oneStatement) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	err := d.err
+	d.err = answered("23505")
+	return driver.RowsAffected(1), err
 }
 
 type answered string
@@ -899,14 +902,18 @@ func TestReadmeStatement(t *testing.T) {
 		"shutdown":            {answered("57P01"), open, nothing},
 		"crash":               {answered("57P02"), open, nothing},
 		"no answer":           {io.ErrUnexpectedEOF, open, nothing},
+		"not sent again":      {driver.ErrBadConn, open, nothing}, // as pgx and lib/pq call a statement without an answer
 		"a driver's own word": {errors.New("too many tries"), open, nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := sql.OpenDB(oneStatement{err: tc.err})
+			db := sql.OpenDB(&oneStatement{err: tc.err})
 			defer db.Close()
+			conn, err := db.Conn(t.Context())
+			require.NoError(t, err)
+			defer conn.Close()
 			server := mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil)
 			mcp.AddTool(server, &mcp.Tool{Name: "order"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-				return nil, nil, insert(ctx, db)
+				return nil, nil, insert(ctx, conn)
 			})
 			server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 				Logger: slog.New(slog.DiscardHandler), Retry: &retry.Options{Witnessed: func(string) bool { return true }},
