@@ -63,6 +63,6 @@ func ExampleStandard() {
 	// Retry: no. The same call will fail again.
 	// Next: 1. List the projects: call list {}.
 	//
-	// Internal error: the server failed unexpectedly. It is not known whether this call took effect.
+	// Internal error: the server failed unexpectedly.
 	// Reference: req-1 (give it to the user to report)
 }

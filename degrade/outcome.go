@@ -134,7 +134,7 @@ func (o *outcome) seen() fault.Effect {
 }
 
 // effectOf returns what is known about the effect of a change that failed. It is unknown if nothing
-// says it for the whole change: an error proves only the effect of one step.
+// says it: an error proves what it is, never what became of the change.
 func effectOf(f *failure.Failure) fault.Effect {
 	answer := f.Again(failure.As(failure.Writes))
 	return cmp.Or(answer.Effect, fault.EffectUnknown)

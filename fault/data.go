@@ -59,7 +59,7 @@ type Effect string
 
 // The effects that a failed call can have.
 const (
-	EffectNone      Effect = "none"      // nothing was changed: a repetition is safe
+	EffectNone      Effect = "none"      // the call changed nothing: a repetition is safe
 	EffectUnknown   Effect = "unknown"   // something may have been changed: check first
 	EffectCommitted Effect = "committed" // the change or a part of it was made, see [Retry]: do not repeat it
 )

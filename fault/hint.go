@@ -12,9 +12,9 @@ type Hint struct {
 	// known. It is never negative and never more than 30 days.
 	After time.Duration
 
-	// Effect says whether the failed try may have changed something: [EffectNone] if it was
-	// refused before anything was done, [EffectUnknown] if it was sent and no answer came,
-	// [EffectCommitted] if the change was made, and "" if the error alone does not show it.
+	// Effect says whether the failed call may have changed something, and "" that nobody said so: an
+	// error proves what it is, never what became of the call. A rule gives [EffectNone] only for
+	// errors that the handler makes itself when it has done nothing.
 	Effect Effect
 
 	// Status is the HTTP status with which a service answered, from 400 to 599, or zero.

@@ -65,13 +65,18 @@ func Denied(action, resource string) *Error {
 // RateLimited returns a fault that says that what ("the search API") accepts no more
 // calls now. The caller may try again after the given time; zero or less means that the
 // time is unknown.
+//
+// A handler that returns it says that nothing was done, as with [Unavailable], [Denied],
+// [Unauthenticated] and [Invalid]. If that is not so, say it:
+//
+//	fault.RateLimited("the API", wait).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})
 func RateLimited(what string, after time.Duration) *Error {
 	return New(KindRateLimited, cut(what, maxText)+" accepts no more calls now.").After(after)
 }
 
 // Timeout returns a fault that says that what ("the report") did not finish within the
-// limit. It says nothing about trying again, because the effect of the operation is
-// unknown. With zero or less it does not name the limit.
+// limit. It says nothing about trying again, nor about an effect: say with [Error.WithRetry] what
+// is known of it. With zero or less it does not name the limit.
 func Timeout(what string, limit time.Duration) *Error {
 	within := "in time"
 	if limit > 0 {
@@ -81,7 +86,8 @@ func Timeout(what string, limit time.Duration) *Error {
 }
 
 // Unavailable returns a fault that says that what ("the weather service") is not
-// available now. Say when to try again with [Error.After].
+// available now. Say when to try again with [Error.After]. A handler that returns it says that
+// nothing was done, see [RateLimited].
 func Unavailable(what string) *Error {
 	e := Generic(KindServiceUnavailable).WithMessage(cut(what, maxText) + " is not available now.")
 	e.refused = true

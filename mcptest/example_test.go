@@ -228,7 +228,7 @@ func ExampleSurvey() {
 	})
 	// Output:
 	// split: 38 calls, 5 different answers
-	//   29! Internal error: the server failed unexpectedly. It is not known whether this call took effect.
+	//   29! Internal error: the server failed unexpectedly.
 	//       Suggestion: Tell the user if it fails again.
 	//       Reference: REFERENCE (give it to the user to report)
 	//       <- {}

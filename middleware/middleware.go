@@ -31,8 +31,8 @@
 //
 // # What a failure means for a second try
 //
-// [HintOf] reads from an error whether, when and how safely the call may be made again.
-// Package retry decides.
+// [HintOf] reads from an error whether and when a second try can help, which says nothing of what
+// became of the first. Package retry decides.
 //
 // # Writing a middleware of your own
 //
@@ -71,7 +71,7 @@ func Classify(err error) *fault.Error { return failure.Classify(err) }
 
 // HintOf returns what any error says about a second try, the zero Hint for nil. It is the Hint
 // of package retry, with the fields Retry, whose String is "yes", "no" or "unknown", After (how
-// long to wait), Effect, Status and Reason:
+// long to wait), Effect (only if a fault or a method of the error says it), Status and Reason:
 //
 //	if hint := middleware.HintOf(err); hint.Retry == retry.Yes {
 //		time.Sleep(hint.After)

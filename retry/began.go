@@ -28,7 +28,8 @@ var ErrUnchanged = errors.New("retry: nothing was changed")
 //
 // Call Began for each thing that can take effect by itself. In a transaction that is the Commit:
 // nothing has changed before it, and a rollback needs no Began. If a database answers one single
-// statement with an error, that statement has changed nothing; say so with ErrUnchanged.
+// statement that was sent once with an error, that statement has changed nothing; say so with
+// ErrUnchanged. A [database/sql.DB] may send it again, a [database/sql.Conn] does not.
 //
 //	done := retry.Began(ctx)
 //	err := tx.Commit()

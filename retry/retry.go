@@ -15,31 +15,32 @@
 //	Retry: only with corrected arguments.
 //	Retry: no, unless you see that it did not take effect.
 //	Retry: no. The same call will fail again.
+//	The service asks to wait 30 s.
 //
 // A program reads "retry" in the machine form: should_retry, retry_after_seconds, next_attempt,
 // max_attempts, reason, effect and partial. If it is unknown whether the call may be made again,
-// there is no line and no "retry".
+// there is no should_retry, and without a wait that a service asked for no line and no "retry".
 //
 // # Is it safe
 //
 // The annotations of a tool say what it does. Annotate what only reads (ReadOnlyHint) or is
 // idempotent (IdempotentHint), and the caller may call again after a failure that passes by itself.
-// A tool that nobody annotated may destroy something, by MCP's default, and is not to be called
-// again.
+// Any other tool may write, whatever its DestructiveHint.
 //
-// An error proves what became of the step that failed: "The step that failed changed nothing." The
-// handler may have done something before that step, so nothing follows about the call.
-// [fault.Error.WithRetry] on the handler's fault, a rule, or a method Effect of the error can say
-// that nothing was done. If the private cause of a fault leaves the effect unknown, After alone
-// does not change that.
+// An error proves what it is, never what became of the call: a client may have sent a request twice,
+// and the handler may have changed something before. So of a tool that may write nothing is said
+// from an error alone. [fault.Error.WithRetry] on the handler's fault, a rule, or a method Effect of
+// the error can say what became of the call. A fault of the handler's own says that nothing was done
+// if it is of [fault.Invalid], [fault.Unauthenticated], [fault.Denied], [fault.RateLimited] or
+// [fault.Unavailable]. [fault.EffectNone] is for errors that the handler makes when it has done
+// nothing, never for the error of a client.
 //
 // # A witness instead of a guess
 //
-// An error does not know what the handler had changed before the step that failed. [Transport] and
-// [Began] note in the call what the handler begins and how that ends. These notes outweigh what an
-// error says: if a part of the call took effect, the answer says so and advises against repeating
-// the call, and the call is not repeated. A call without notes proves nothing, unless
-// [Options.Witnessed] declares the tool.
+// [Transport] and [Began] note in the call what the handler begins and how that ends. These notes
+// outweigh what an error says: if a part of the call took effect, the answer says so and advises
+// against repeating the call, and the call is not repeated. A call without notes proves nothing,
+// unless [Options.Witnessed] declares the tool.
 //
 //	Retry: no. At least a part of this call took effect: check that before you try another way.
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"expvar"
@@ -129,7 +130,7 @@ func readmeAgent(client *mcp.Client) {
 // readmeClassify is docs/errors.md.
 func readmeClassify(err error) (*fault.Error, retry.Hint) {
 	known := middleware.Classify(err) // its kind, and the public text
-	hint := middleware.HintOf(err)    // whether the step that failed can pass, when, and what became of it
+	hint := middleware.HintOf(err)    // whether a second try can help, and when
 	return known, hint
 }
 
@@ -384,6 +385,21 @@ func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{},
 	mcp.AddTool(server, &mcp.Tool{Name: "get_weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, getWeather)
 }
 
+var lost = regexp.MustCompile(`^(08|40003|57P0[12])`) // SQLSTATEs that leave open what became of a statement
+
+// insert is of docs/witness.md, as TestReadmeStatement runs it.
+func insert(ctx context.Context, conn *sql.Conn) error { // sends once; a *sql.DB may send again
+	done := retry.Began(ctx)
+	_, err := conn.ExecContext(ctx, "INSERT INTO orders ...") // one statement
+	var answer interface{ SQLState() string }                 // what the database answered
+	if errors.As(err, &answer) && !lost.MatchString(answer.SQLState()) {
+		done(retry.ErrUnchanged)
+	} else {
+		done(err)
+	}
+	return err
+}
+
 func readmeWitness(ctx context.Context, db *sql.DB, tx *sql.Tx, url string, body io.Reader) {
 	done := retry.Began(ctx)
 	_, err := db.ExecContext(ctx, "INSERT INTO orders ...")
@@ -413,6 +429,7 @@ func readmeResponse(resp *http.Response) error {
 
 func readmePayment(err error, limit time.Duration, id string) error {
 	return fault.Timeout("the payment", limit).Because(err).
+		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}).   // it may have been made
 		Step("See whether it was made", "find_payment", map[string]any{"id": id}) // the tool that tells
 }
 
@@ -846,6 +863,67 @@ func readmeCode(t *testing.T) {
 	err = readmeClient(t.Context(), session, &mcp.CallToolParams{Name: "get_weather"})
 	require.ErrorContains(t, err, "the database is busy")
 	require.NoError(t, readmeRetryClient(t.Context(), client, session), "there is no get_invoice: not found")
+}
+
+// oneStatement is a database that ends the first statement with the error, and later ones as those of which the row
+// exists already.
+type oneStatement struct {
+	driver.Conn
+
+	err error
+}
+
+func (d *oneStatement) Connect(context.Context) (driver.Conn, error) { return d, nil }
+func (d *oneStatement) Driver() driver.Driver                        { return nil }
+func (d *oneStatement) Close() error                                 { return nil }
+func (d *oneStatement) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	err := d.err
+	d.err = answered("23505")
+	return driver.RowsAffected(1), err
+}
+
+type answered string
+
+func (e answered) Error() string    { return "SQLSTATE " + string(e) }
+func (e answered) SQLState() string { return string(e) }
+
+// TestReadmeStatement: a statement that the database refused changed nothing, one that was lost is open.
+func TestReadmeStatement(t *testing.T) {
+	const nothing, open = "Nothing was changed by this call.", "Retry: no, unless you see that it did not take effect."
+	for name, tc := range map[string]struct {
+		err         error
+		says, never string
+	}{
+		"refused":             {answered("23505"), nothing, open},
+		"rolled back":         {answered("40001"), nothing, open},
+		"cancelled":           {answered("57014"), nothing, open},
+		"connection":          {answered("08006"), open, nothing},
+		"completion unknown":  {answered("40003"), open, nothing},
+		"shutdown":            {answered("57P01"), open, nothing},
+		"crash":               {answered("57P02"), open, nothing},
+		"no answer":           {io.ErrUnexpectedEOF, open, nothing},
+		"not sent again":      {driver.ErrBadConn, open, nothing}, // as pgx and lib/pq call a statement without an answer
+		"a driver's own word": {errors.New("too many tries"), open, nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := sql.OpenDB(&oneStatement{err: tc.err})
+			defer db.Close()
+			conn, err := db.Conn(t.Context())
+			require.NoError(t, err)
+			defer conn.Close()
+			server := mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil)
+			mcp.AddTool(server, &mcp.Tool{Name: "order"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				return nil, nil, insert(ctx, conn)
+			})
+			server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+				Logger: slog.New(slog.DiscardHandler), Retry: &retry.Options{Witnessed: func(string) bool { return true }},
+			}))
+			res, err := mcptest.Start(t, server, nil).Call("order", nil)
+			text := mcptest.Text(res, err)
+			require.Contains(t, text, tc.says)
+			require.NotContains(t, text, tc.never)
+		})
+	}
 }
 
 // TestReadmeShow holds the table of what a caller reads of an error that nobody worded,

@@ -34,8 +34,8 @@ import (
 func second[T any](_ T, err error) error { return err }
 
 var (
-	noWait    = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
-	forbidden = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server}
+	noWait    = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Party: suite.Upstream}
+	forbidden = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Party: suite.Server}
 )
 
 func TestCloud(t *testing.T) {
@@ -67,13 +67,13 @@ func TestCloud(t *testing.T) {
 		}},
 		{Name: "connectrpc.com/connect", Body: func(c suite.Case) string { return "{}" }, Differs: map[string]suite.Told{
 			// The protocol has codes of its own, and fewer.
-			"400":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
+			"400":                 {Kind: fault.KindServerError, Retry: suite.No, Party: suite.Upstream},
 			"403 of a rate limit": forbidden,
-			"404":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server},
-			"409":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
-			"422":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
-			"429":                 {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, After: suite.Wait, Effect: suite.Unknown, Party: suite.Upstream},
-			"500":                 {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
+			"404":                 {Kind: fault.KindServerError, Retry: suite.No, Party: suite.Server},
+			"409":                 {Kind: fault.KindServerError, Retry: suite.No, Party: suite.Upstream},
+			"422":                 {Kind: fault.KindServerError, Retry: suite.No, Party: suite.Upstream},
+			"429":                 {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, After: suite.Wait, Party: suite.Upstream},
+			"500":                 {Kind: fault.KindServerError, Retry: suite.No, Party: suite.Upstream},
 		}, Call: func(ctx context.Context, address string) error {
 			c := connect.NewClient[emptypb.Empty, emptypb.Empty](http.DefaultClient, address+"/a.B/C")
 			return second(c.CallUnary(ctx, connect.NewRequest(&emptypb.Empty{})))
@@ -95,13 +95,13 @@ func grpcService(t *testing.T, code func() codes.Code) string {
 }
 
 var ofCodes = map[codes.Code]suite.Told{
-	codes.InvalidArgument:   {Kind: fault.KindClientError, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
-	codes.NotFound:          {Kind: fault.KindNotFound, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
-	codes.AlreadyExists:     {Kind: fault.KindAlreadyExists, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
+	codes.InvalidArgument:   {Kind: fault.KindClientError, Retry: suite.No, Party: suite.Caller},
+	codes.NotFound:          {Kind: fault.KindNotFound, Retry: suite.No, Party: suite.Caller},
+	codes.AlreadyExists:     {Kind: fault.KindAlreadyExists, Retry: suite.No, Party: suite.Caller},
 	codes.PermissionDenied:  forbidden,
 	codes.Unauthenticated:   forbidden,
 	codes.ResourceExhausted: noWait,
-	codes.Internal:          {Kind: fault.KindServerError, Retry: suite.No, Effect: suite.Unknown, Party: suite.Upstream},
+	codes.Internal:          {Kind: fault.KindServerError, Retry: suite.No, Party: suite.Upstream},
 }
 
 func TestEtcd(t *testing.T) {

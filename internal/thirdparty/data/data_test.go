@@ -37,21 +37,21 @@ func second[T any](_ T, err error) error { return err }
 
 // What databases say most often.
 var (
-	wrong       = suite.Told{Kind: fault.KindClientError, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
-	duplicate   = suite.Told{Kind: fault.KindAlreadyExists, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
-	rule        = suite.Told{Kind: fault.KindConflict, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
-	credentials = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server}
-	statement   = suite.Told{Kind: fault.KindInternal, Retry: suite.No, Effect: suite.None, Party: suite.Server}
-	missing     = suite.Told{Kind: fault.KindNotFound, Retry: suite.No, Effect: suite.None, Party: suite.Caller}
-	rolledBack  = suite.Told{Kind: fault.KindConflict, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
-	overloaded  = suite.Told{Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
-	limited     = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
-	down        = suite.Told{Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream}
-	broken      = suite.Told{Kind: fault.KindConnectionFailed, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream}
-	refused     = suite.Told{Kind: fault.KindConnectionFailed, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
-	slow        = suite.Told{Kind: fault.KindTimeout, Retry: suite.Yes, Effect: suite.Unknown}
-	slowThere   = suite.Told{Kind: fault.KindTimeout, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream}
-	state       = suite.Told{Kind: fault.KindInternal, Retry: suite.No, Effect: suite.None, Party: suite.Server}
+	wrong       = suite.Told{Kind: fault.KindClientError, Retry: suite.No, Party: suite.Caller}
+	duplicate   = suite.Told{Kind: fault.KindAlreadyExists, Retry: suite.No, Party: suite.Caller}
+	rule        = suite.Told{Kind: fault.KindConflict, Retry: suite.No, Party: suite.Caller}
+	credentials = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Party: suite.Server}
+	statement   = suite.Told{Kind: fault.KindInternal, Retry: suite.No, Party: suite.Server}
+	missing     = suite.Told{Kind: fault.KindNotFound, Retry: suite.No, Party: suite.Caller}
+	rolledBack  = suite.Told{Kind: fault.KindConflict, Retry: suite.Yes, Party: suite.Upstream}
+	overloaded  = suite.Told{Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Party: suite.Upstream}
+	limited     = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Party: suite.Upstream}
+	down        = suite.Told{Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Party: suite.Upstream}
+	broken      = suite.Told{Kind: fault.KindConnectionFailed, Retry: suite.Yes, Party: suite.Upstream}
+	refused     = suite.Told{Kind: fault.KindConnectionFailed, Retry: suite.Yes, Party: suite.Upstream}
+	slow        = suite.Told{Kind: fault.KindTimeout, Retry: suite.Yes}
+	slowThere   = suite.Told{Kind: fault.KindTimeout, Retry: suite.Yes, Party: suite.Upstream}
+	state       = suite.Told{Kind: fault.KindInternal, Retry: suite.No, Party: suite.Server}
 )
 
 func TestData(t *testing.T) {
@@ -124,7 +124,7 @@ func mySQL(t *testing.T, add func(string, error, suite.Told)) {
 	for number, want := range map[int]suite.Told{
 		1062: duplicate, 1452: rule, 1048: wrong, 1406: wrong, 1142: credentials, 1064: statement, 1146: statement, 1213: rolledBack, 1205: rolledBack,
 		1040: overloaded, 1226: limited, 1053: down, 1290: state,
-		3024: {Kind: fault.KindTimeout, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream},
+		3024: {Kind: fault.KindTimeout, Retry: suite.Yes, Party: suite.Upstream},
 	} {
 		add(fmt.Sprint(number), second(db.Exec(fmt.Sprint(number))), want)
 	}
@@ -190,7 +190,7 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 
 var redisAnswers = map[string]suite.Told{
 	"LOADING": overloaded, "BUSY": overloaded, "CLUSTERDOWN": overloaded, "READONLY": state, "NOAUTH": credentials, "WRONGPASS": credentials, "NOPERM": credentials,
-	"WRONGTYPE": rule, "OOM": {Kind: fault.KindServiceUnavailable, Retry: suite.No, Effect: suite.None, Party: suite.Server},
+	"WRONGTYPE": rule, "OOM": {Kind: fault.KindServiceUnavailable, Retry: suite.No, Party: suite.Server},
 }
 
 func goRedis(t *testing.T, add func(string, error, suite.Told)) {
@@ -282,7 +282,7 @@ func natsGo(t *testing.T, add func(string, error, suite.Told)) {
 	add("time-out", second(c.Request("slow", nil, 100*time.Millisecond)), slow)
 	add("refused connection", second(nats.Connect("nats://"+suite.Closed(t))), refused)
 
-	taken := suite.Told{Kind: fault.KindConflict, Effect: suite.None} // it may be another revision as well
+	taken := suite.Told{Kind: fault.KindConflict} // it may be another revision as well
 	js, err := jetstream.New(c)
 	require.NoError(t, err)
 	ctx := t.Context()
@@ -382,7 +382,7 @@ func kafkaGo(t *testing.T, add func(string, error, suite.Told)) {
 func rabbit(t *testing.T, add func(string, error, suite.Told)) {
 	for code, want := range map[int]suite.Told{
 		403: credentials, 404: missing, 405: rolledBack, 320: down,
-		406: {Kind: fault.KindPreconditionFailed, Retry: suite.No, Effect: suite.None, Party: suite.Caller},
+		406: {Kind: fault.KindPreconditionFailed, Retry: suite.No, Party: suite.Caller},
 	} {
 		add(fmt.Sprint(code), &amqp.Error{Code: code, Reason: harness.Canary}, want)
 	}

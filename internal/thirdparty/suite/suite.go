@@ -42,11 +42,10 @@ type Case struct {
 
 // Told is what becomes of an error.
 type Told struct {
-	Kind   fault.Kind
-	Retry  retry.Retryable
-	After  time.Duration
-	Effect fault.Effect
-	Party  fault.Party
+	Kind  fault.Kind
+	Retry retry.Retryable
+	After time.Duration
+	Party fault.Party
 }
 
 // String writes the outcome as a cell of the table.
@@ -55,15 +54,13 @@ func (t Told) String() string {
 	if t.After > 0 {
 		text += " after " + t.After.String()
 	}
-	return strings.TrimSuffix(text+", effect "+string(t.Effect)+", "+string(t.Party), ", ")
+	return strings.TrimSuffix(text+", "+string(t.Party), ", ")
 }
 
 // Shorter names for the tables of the tests.
 const (
 	Yes      = retry.Yes
 	No       = retry.No
-	None     = fault.EffectNone
-	Unknown  = fault.EffectUnknown
 	Caller   = fault.PartyCaller
 	Server   = fault.PartyServer
 	Upstream = fault.PartyUpstream
@@ -74,18 +71,18 @@ const Wait = 7 * time.Second
 
 // Cases are those of an HTTP service.
 var Cases = []Case{
-	{"400", 400, nil, Told{fault.KindClientError, No, 0, None, Caller}},
-	{"401", 401, nil, Told{fault.KindServerError, No, 0, None, Server}},
-	{"403", 403, nil, Told{fault.KindServerError, No, 0, None, Server}},
-	{"403 of a rate limit", 403, limits, Told{fault.KindRateLimited, Yes, Wait, None, Upstream}},
-	{"404", 404, nil, Told{fault.KindNotFound, No, 0, None, Caller}},
-	{"409", 409, nil, Told{fault.KindConflict, No, 0, None, Caller}},
-	{"422", 422, nil, Told{fault.KindClientError, No, 0, None, Caller}},
-	{"429", 429, limits, Told{fault.KindRateLimited, Yes, Wait, None, Upstream}},
-	{"500", 500, nil, Told{fault.KindServerError, Yes, 0, Unknown, Upstream}},
-	{"503", 503, nil, Told{fault.KindServiceUnavailable, Yes, 0, Unknown, Upstream}},
-	{"refused connection", 0, nil, Told{fault.KindConnectionFailed, Yes, 0, None, Upstream}},
-	{"time-out", 0, nil, Told{fault.KindTimeout, Yes, 0, Unknown, ""}},
+	{"400", 400, nil, Told{fault.KindClientError, No, 0, Caller}},
+	{"401", 401, nil, Told{fault.KindServerError, No, 0, Server}},
+	{"403", 403, nil, Told{fault.KindServerError, No, 0, Server}},
+	{"403 of a rate limit", 403, limits, Told{fault.KindRateLimited, Yes, Wait, Upstream}},
+	{"404", 404, nil, Told{fault.KindNotFound, No, 0, Caller}},
+	{"409", 409, nil, Told{fault.KindConflict, No, 0, Caller}},
+	{"422", 422, nil, Told{fault.KindClientError, No, 0, Caller}},
+	{"429", 429, limits, Told{fault.KindRateLimited, Yes, Wait, Upstream}},
+	{"500", 500, nil, Told{fault.KindServerError, Yes, 0, Upstream}},
+	{"503", 503, nil, Told{fault.KindServiceUnavailable, Yes, 0, Upstream}},
+	{"refused connection", 0, nil, Told{fault.KindConnectionFailed, Yes, 0, Upstream}},
+	{"time-out", 0, nil, Told{fault.KindTimeout, Yes, 0, ""}},
 }
 
 var limits = http.Header{
@@ -234,11 +231,12 @@ func Check(t *testing.T, err error, want Told) bool {
 		"joined":  fmt.Errorf("%w: %w", errors.New("sentinel"), err),
 	} {
 		public, hint := middleware.Classify(err), middleware.HintOf(err)
-		got := Told{public.Kind(), hint.Retry, hint.After.Round(time.Second), hint.Effect, public.Party()}
+		got := Told{public.Kind(), hint.Retry, hint.After.Round(time.Second), public.Party()}
 		if want.Kind == fault.KindTimeout && want.Party == "" {
 			got.Party = "" // of a deadline the context's own error does not tell
 		}
 		require.Equal(t, want, got, "%s: %T %v\n%s", how, err, err, Chain(err))
+		require.Empty(t, hint.Effect, "an error proves what it is, never what became of the call")
 		require.NotContains(t, public.Error(), harness.Canary)
 		require.NotContains(t, hint.Reason, harness.Canary)
 		checkWords(t, err)

@@ -67,12 +67,12 @@ func third[T, U any](_ T, _ U, err error) error { return err }
 func TestWeb(t *testing.T) { suite.Run(t, "web", libraries) }
 
 // noWait is what becomes of a limit of which the library keeps no wait.
-var noWait = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Effect: suite.None, Party: suite.Upstream}
+var noWait = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, Party: suite.Upstream}
 
 // noHeader is what becomes of a limit whose headers the library drops.
 var noHeader = map[string]suite.Told{"403 of a rate limit": forbidden, "429": noWait}
 
-var forbidden = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Effect: suite.None, Party: suite.Server}
+var forbidden = suite.Told{Kind: fault.KindServerError, Retry: suite.No, Party: suite.Server}
 
 var libraries = []suite.Library{
 	{Name: "google/go-github", Call: func(ctx context.Context, address string) error {
@@ -168,8 +168,8 @@ var libraries = []suite.Library{
 	}},
 	{Name: "go-retryablehttp", Without: []string{"400", "401", "403", "403 of a rate limit", "404", "409", "422"},
 		Differs: map[string]suite.Told{
-			"429": {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream},
-			"500": {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Effect: suite.Unknown, Party: suite.Upstream},
+			"429": {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Party: suite.Upstream},
+			"500": {Kind: fault.KindServiceUnavailable, Retry: suite.Yes, Party: suite.Upstream},
 		}, Call: func(ctx context.Context, address string) error {
 			c := retryablehttp.NewClient()
 			c.RetryMax, c.Logger = 0, nil
@@ -317,7 +317,7 @@ var libraries = []suite.Library{
 	}},
 }
 
-var rateLimited = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, After: suite.Wait, Effect: suite.None, Party: suite.Upstream}
+var rateLimited = suite.Told{Kind: fault.KindRateLimited, Retry: suite.Yes, After: suite.Wait, Party: suite.Upstream}
 
 // bounded gives a context to a library that takes none.
 type bounded struct{ ctx context.Context }
