@@ -48,7 +48,9 @@ func newFailer(ctx context.Context, items int) *failer {
 }
 
 // begin makes the item a context below ctx. What the handler begins with it is noted for the item.
-func (f *failer) begin(ctx context.Context, index int) { f.items[index].Context = ctx }
+func (f *failer) begin(ctx context.Context, index int) {
+	f.items[index].Context = ctx //nolint:fatcontext // one context an item, which is begun once
+}
 
 // left notes that an item still runs although it was given up, until returned is called.
 func (f *failer) left(index int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -43,7 +44,7 @@ func TestTheStoreIsAwayForLongerThanALease(t *testing.T) {
 				slow := bank{answer: func(context.Context) (*mcp.CallToolResult, error) { <-end; return text("paid"), nil }}
 				first := slow.server(owned(replay.Options{Store: cut}))
 				answered := make(chan string)
-				go func() { answered <- says(t, first, "k", `{}`) }()
+				go answer(t, first, answered)
 				synctest.Wait()
 				cut.cut.Store(true)
 				time.Sleep(away)
@@ -92,8 +93,8 @@ func TestARecordThatTheStoreLost(t *testing.T) {
 					return end.answer()
 				}
 				server := b.server(owned(replay.Options{Store: lossy, Wait: -1}))
-				done := make(chan struct{})
-				go func() { defer close(done); call(t, server, request("k", `{}`)) }()
+				done := make(chan string)
+				go answer(t, server, done)
 				time.Sleep(time.Second)
 				lossy.now.Store(store.NewMemory(nil))
 				time.Sleep(10 * time.Second)
@@ -119,7 +120,7 @@ func TestARecordThatAnotherAttemptHasTaken(t *testing.T) {
 		again.Store = cut
 		first := slow.server(owned(again))
 		answered := make(chan string)
-		go func() { answered <- says(t, first, "k", `{}`) }()
+		go answer(t, first, answered)
 		synctest.Wait()
 		cut.cut.Store(true)
 		time.Sleep(20 * time.Second)
@@ -130,7 +131,7 @@ func TestARecordThatAnotherAttemptHasTaken(t *testing.T) {
 			return text("second"), nil
 		}}
 		second := quick.server(owned(again))
-		go func() { answered <- says(t, second, "k", `{}`) }()
+		go answer(t, second, answered)
 		synctest.Wait()
 		cut.cut.Store(false)
 		time.Sleep(10 * time.Second)
@@ -165,7 +166,7 @@ func TestAnAnswerOfTheStoreThatIsLostWhileTheLeaseIsTakenAgain(t *testing.T) {
 		b.answer = func(context.Context) (*mcp.CallToolResult, error) { time.Sleep(time.Minute); return text("paid"), nil }
 		server := b.server(owned(replay.Options{Store: h, Wait: -1}))
 		answered := make(chan string)
-		go func() { answered <- says(t, server, "k", `{}`) }()
+		go answer(t, server, answered)
 		synctest.Wait()
 		shared.now.Store(store.NewMemory(nil)) // all is lost, and so are the next answers
 		lose.Store(2)
@@ -264,4 +265,15 @@ func TestTheStatusOfAList(t *testing.T) {
 	})
 	said := status.CallTool(t.Context(), "call_status", map[string]any{"tool": "pay_all", "key": "k"}).Text()
 	require.Contains(t, said, "The list was begun")
+}
+
+// answer sends the text of the answer to a call under the key, or its error.
+func answer(t testing.TB, server mcp.MethodHandler, to chan<- string) {
+	t.Helper()
+	res, err := server(t.Context(), "tools/call", request("k", `{}`))
+	if tool, ok := res.(*mcp.CallToolResult); ok && len(tool.Content) > 0 {
+		to <- tool.Content[0].(*mcp.TextContent).Text
+		return
+	}
+	to <- fmt.Sprint(err)
 }

@@ -104,8 +104,8 @@ var (
 // MaxCount is the largest number that a counter holds, and -MaxCount the smallest.
 const MaxCount = 1 << 53
 
-// KeepTTL, as the ttl of a Swap over a value that is there, has the new value end when that one
-// would have. So no server needs to know what the time is on another one.
+// KeepTTL is a ttl for a Swap over a value that is there: the new value ends when that one would have.
+// So no server needs to know what the time is on another one.
 const KeepTTL time.Duration = -1
 
 // MaxKey is the length, in bytes, of the longest key that every store takes.

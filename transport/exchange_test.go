@@ -197,6 +197,7 @@ func TestTwiceShowsNothing(t *testing.T) {
 			require.NoError(t, err)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
 			require.Equal(t, http.StatusOK, resp.StatusCode)
 			require.NotEmpty(t, got)
 			for name, values := range got {

@@ -51,13 +51,13 @@ const (
 )
 
 // quoted returns what the text of a database quotes: what stands between quotation marks, and the
-// single word at its end, as in "no such column: nmae" of SQLite.
+// single word at its end, as in "no such column: price" of SQLite.
 func quoted(text string) (all []string) {
 	parts := strings.Split(marks.Replace(text[:min(len(text), maxText)]), `"`)
 	for i := 1; i < len(parts)-1 && len(all) < maxQuoted; i += 2 {
 		all = append(all, parts[i])
 	}
-	_, last, _ := cutLast(text, ": ")
+	last, _ := behindLast(text, ": ")
 	if last, _, _ = strings.Cut(last, " ("); !strings.Contains(last, " ") {
 		all = append(all, last)
 	}

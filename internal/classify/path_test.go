@@ -115,12 +115,12 @@ func TestWhatADatabaseQuotes(t *testing.T) {
 		want fault.Kind
 	}{
 		"a word that begins no statement": {postgresError{"42601", `ERROR: syntax error at or near "SELEC"`}, "SELEC 1", fault.KindClientError},
-		"a column":                        {postgresError{"42703", `ERROR: column "nmae" does not exist`}, "order by nmae", fault.KindClientError},
-		"a column in lines":               {postgresError{"42703", `ERROR: column "nmae" does not exist`}, "Select\n nmae", fault.KindClientError},
+		"a column":                        {postgresError{"42703", `ERROR: column "prise" does not exist`}, "order by prise", fault.KindClientError},
+		"a column in lines":               {postgresError{"42703", `ERROR: column "prise" does not exist`}, "Select\n prise", fault.KindClientError},
 		"a database that exists":          {postgresError{"42P04", `ERROR: database "shop" already exists`}, "CREATE DATABASE shop", fault.KindAlreadyExists},
 		"a table that exists":             {postgresError{"42P07", `ERROR: relation "orders" already exists`}, "create table orders (id int)", fault.KindAlreadyExists},
-		"a column of SQLite":              {postgresError{"42000", "SQL logic error: no such column: nmae (1)"}, "order by nmae", fault.KindClientError},
-		"a column of the server's own":    {postgresError{"42703", `ERROR: column "nmae" does not exist`}, "list the orders", fault.KindInternal},
+		"a column of SQLite":              {postgresError{"42000", "SQL logic error: no such column: prise (1)"}, "order by prise", fault.KindClientError},
+		"a column of the server's own":    {postgresError{"42703", `ERROR: column "prise" does not exist`}, "list the orders", fault.KindInternal},
 		"a table of the server's own":     {postgresError{"42P07", `ERROR: relation "orders" already exists`}, "migrate", fault.KindInternal},
 		"nothing is quoted":               {postgresError{"42601", `ERROR: syntax error at end of input`}, "end of input", fault.KindInternal},
 	} {

@@ -26,7 +26,7 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	kind := kindOf(label)
 	if !ok || kind == "" {
 		// A failure that is quoted in another text comes with its own label.
-		_, last, refers := cutLast(e.Message, "\nReference: ")
+		last, refers := behindLast(e.Message, "\nReference: ")
 		if last, _, _ = strings.Cut(last, " ("); !refers || last == "" || strings.ContainsAny(last, " \n") || strings.Contains(e.Message, fault.KindInternal.Label()+": ") {
 			return nil, false
 		}
@@ -67,11 +67,11 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	return public, true
 }
 
-func cutLast(text, sep string) (before, after string, found bool) {
+func behindLast(text, sep string) (after string, found bool) {
 	if i := strings.LastIndex(text, sep); i >= 0 {
-		return text[:i], text[i+len(sep):], true
+		return text[i+len(sep):], true
 	}
-	return text, "", false
+	return "", false
 }
 
 // ours reports whether a text begins with one of the lines that follow the message. Foreign lines

@@ -35,13 +35,13 @@ func (w *walker) standard(err error) clue {
 	c := clue{}
 	switch e := err.(type) {
 	case *fs.PathError:
-		c = w.ofPath(e.Op, e.Path, e.Err)
+		c = w.ofPath(e.Path, e.Err)
 	case *os.LinkError:
 		path := e.Old
 		if safe.Is(e.Err, fs.ErrExist) {
 			path = e.New
 		}
-		c = w.ofPath(e.Op, path, e.Err)
+		c = w.ofPath(path, e.Err)
 	case *net.OpError:
 		c = ofOperation(e)
 	case *net.DNSError:
@@ -82,7 +82,7 @@ var badAnswer = clue{kind: fault.KindServerError}
 
 // ofPath returns the clue of a path that is missing, forbidden or invalid. The caller is
 // to blame only if it named the path: any other is a file of the server's own.
-func (w *walker) ofPath(op, path string, err error) clue {
+func (w *walker) ofPath(path string, err error) clue {
 	kind, format := meaningOf(err)
 	if kind == "" {
 		return clue{}

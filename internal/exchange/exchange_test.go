@@ -48,9 +48,9 @@ func TestFrontInFront(t *testing.T) {
 			sent["Connection"] = theirs
 		}
 		outer, header := (&exchange.Front{}).New(sent)
-		defer outer.End()
+		t.Cleanup(outer.End)
 		inner, header := (&exchange.Front{}).New(header)
-		defer inner.End()
+		t.Cleanup(inner.End)
 		require.Equal(t, append(slices.Clip(theirs), exchange.Header), header["Connection"], "once")
 		require.Equal(t, sent, exchange.Without(header))
 		req := &mcp.CallToolRequest{Extra: &mcp.RequestExtra{Header: header}}

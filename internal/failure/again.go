@@ -148,12 +148,7 @@ func Again(k *Known, at Situation) Answer {
 	case a.Effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, a.By = false, a.Effect, a.Proof
 	case a.Effect == fault.EffectNone:
-		if can.by.Derived() {
-			a.By = a.Proof
-		}
-		if own.Effect == a.Effect || a.Proof != classify.ByChoice && (r.ShouldRetry || can.by.Derived()) && (at.Costly || at.safety() != Reads) { // else it is obvious
-			r.Effect = a.Effect
-		}
+		a.nothing(&at, &r, own, can)
 	case a.Effect == "" && onPurpose: // the answer holds whatever a repetition does
 	case at.safety() >= Idempotent:
 		if once = a.harmless(k, can, at.safety() == Idempotent, &r); at.safety() == Reads {
@@ -196,6 +191,17 @@ func Again(k *Known, at Situation) Answer {
 func (k *Known) own() (own fault.Retry, said bool) {
 	own, said = k.Fault.Retry()
 	return own, said && !classify.Asked(own)
+}
+
+// nothing decides about a call that changed nothing.
+func (a *Answer) nothing(at *Situation, r *fault.Retry, own fault.Retry, can word) {
+	if can.by.Derived() {
+		a.By = a.Proof
+	}
+	telling := a.Proof != classify.ByChoice && (r.ShouldRetry || can.by.Derived())
+	if own.Effect == a.Effect || telling && (at.Costly || at.safety() != Reads) { // else it is obvious
+		r.Effect = a.Effect
+	}
 }
 
 // asked returns the wait that a service asked for, and nothing else.

@@ -180,7 +180,7 @@ func TestAnErrorProvesWhatItIs(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var f failure.Failure
 			of := &failure.Circumstances{Reader: &failure.Reader{Mask: func(text string) string { return text }}}
-			if public, ok := tc.err.(*fault.Error); ok && public.Kind() == fault.KindRateLimited { //nolint:errorlint // it is not wrapped
+			if public, ok := tc.err.(*fault.Error); ok && public.Kind() == fault.KindRateLimited {
 				of.Rules, tc.err = []classify.Rule{func(error) *fault.Error { return public }}, errors.New("429")
 			}
 			f.Make(nil, tc.err, of)

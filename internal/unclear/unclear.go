@@ -25,8 +25,8 @@ func Refusal(args []byte) *fault.Error {
 	if v.Field != "" {
 		subject = "Argument '" + v.Field + "'"
 	}
-	advice := ""
-	if v.Message, advice = words.Unclear(subject, why.Rule); why.Rule == jsons.NotJSON {
+	message, advice := words.Unclear(subject, why.Rule)
+	if v.Message = message; why.Rule == jsons.NotJSON {
 		v.Message = subject + " are not valid JSON."
 	}
 	e := fault.Violations(v)
