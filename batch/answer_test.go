@@ -352,7 +352,7 @@ func TestEqualFailuresAreOneLine(t *testing.T) {
 				return "", fault.New(fault.KindServiceUnavailable, "the API could not be used")
 			}
 			return item, nil
-		}, &batch.RunOptions[string]{KeyName: "file"}).ToolResult())
+		}, &batch.RunOptions[string]{KeyName: "file"}).ToolResult()) + "\n"
 	}
 	require.Contains(t, failing(), "\nFailed:\n- file 'i0', 'i1', 'i2', 'i3', 'i4', 'i5', 'i6', 'i7', 'i8', 'i9', ... (20 items): "+down+"\n")
 	require.Contains(t, failing("i1"), "\n- file 'i1': "+down+"\n")
