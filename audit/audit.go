@@ -223,8 +223,8 @@ func effectOf(c *call.Call, f *failure.Failure, t target) fault.Effect {
 	case t.unlisted && f.Wire() != nil && f.Fault().Kind() == fault.KindNotFound:
 		return fault.EffectNone // the server lists no such tool, and says that there is none
 	}
-	// What the error of a step means is not the effect of the call: the handler may have changed
-	// something before.
+	// That a handler refused the call, by the kind of its fault, is no word about the effect: it may have
+	// changed something before.
 	return cmp.Or(f.Again(failure.As(t.safety)).Retry.Effect, fault.EffectUnknown)
 }
 
