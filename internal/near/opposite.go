@@ -53,6 +53,19 @@ parent | child
 ancestor | descendant
 send sender sent | receive receiver recipient received
 buy | sell
+hire | fire
+subject | object
+payer payor | payee
+caller | callee
+employer | employee
+assigner assignor | assignee
+grantor | grantee
+licensor | licensee
+lessor | lessee
+referrer referer | referee
+mentor | mentee
+trainer | trainee
+interviewer | interviewee
 debit | credit
 win | lose loss
 pass success | fail failure
@@ -108,6 +121,7 @@ hyper | hypo
 imm | em
 mono uni | multi poly
 sub | super
+id | ip
 http | https
 ws | wss
 ftp | sftp | ftps
@@ -121,7 +135,9 @@ january jan | february feb | march mar | april apr | may | june jun | july jul |
 const units = `
 s sec secs seconds | ms msec msecs millis milliseconds | us usec micros microseconds | ns nanos nanoseconds | mins minutes | hour hours | day days | week weeks | month months | year years
 b bytes | kb kib | mb mib | gb gib | tb tib | bits
-m meters | mm | cm | km | miles
+m meters | mm | cm | km | mi miles
+mg | g grams | kg | lb lbs pounds | oz ounces
+id | ip
 cents | dollars euros
 celsius | fahrenheit | kelvin
 `
@@ -131,7 +147,7 @@ celsius | fahrenheit | kelvin
 const (
 	negations = "no non not never without dont doesnt isnt cannot cant skip ignore suppress avoid bypass prevent off anti only dry disable deactivate hide hidden ne neq"
 	prefixes  = "no non not never without dont anti un dis mis in"
-	begins    = "im il ir de ex counter"
+	begins    = "im il ir de ex counter re pre co mal"
 	suffixes  = "less free not nt"
 )
 
@@ -209,9 +225,15 @@ func Opposite(a, b string) bool {
 	}
 	d := x.distance(&y.name, maxRunes)
 	if d == 0 {
-		return !strings.ContainsFunc(a, unicode.IsLetter) && !sameFolded(a, b) // 10.0 is not 100
+		return !strings.ContainsFunc(a, unicode.IsLetter) && !sameFolded(a, b) || monthly(a) != monthly(b) // 10.0 is not 100
 	}
 	return x.has(&y, d) || y.has(&x, d) || x.turned(&y, d) || y.turned(&x, d) || x.reordered(&y)
+}
+
+// monthly reports whether a name is a number of months, such as 3M. 3m are minutes.
+func monthly(name string) bool {
+	number, ok := strings.CutSuffix(strings.TrimSpace(name), "M")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // sign returns what in front of a name says that it is meant the other way round.
@@ -441,7 +463,7 @@ func (a *wanted) longer(b *wanted, d int) bool {
 
 // begun reports whether a is b behind a letter that may be what is left of a prefix: ulimited.
 func (a *name) begun(b *name) bool {
-	return a.n == b.n+1 && strings.ContainsRune("undoime", a.runes[0]) && a.runes[0] != b.runes[0] && slices.Equal(a.runes[1:a.n], b.runes[:b.n])
+	return a.n == b.n+1 && strings.ContainsRune("undoimea", a.runes[0]) && a.runes[0] != b.runes[0] && slices.Equal(a.runes[1:a.n], b.runes[:b.n])
 }
 
 // another reports whether two names differ in the letters of a short word, not in their order or number.
