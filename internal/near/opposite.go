@@ -13,6 +13,7 @@ min minimum minimal least lowest | max maximum maximal most highest
 low lower | high higher upper
 less fewer | more greater
 lt lte le below under | gt gte ge above over
+lt gt | lte le gte ge
 small smaller smallest | big bigger biggest large larger largest
 start begin first from since after | end stop finish last to until till before
 head | tail
