@@ -1,7 +1,10 @@
 package validate
 
 import (
+	"bytes"
 	"encoding/json"
+	"math"
+	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/explain"
@@ -58,10 +61,33 @@ func correctionOf(report *explain.Report) (meant map[string]any) {
 	if report.Withheld != nil {
 		return report.Withheld
 	}
-	if json.Unmarshal(report.Corrected, &meant) != nil {
+	d := json.NewDecoder(bytes.NewReader(report.Corrected))
+	d.UseNumber()
+	if d.Decode(&meant) != nil {
 		return nil
 	}
+	exact(meant)
 	return meant
+}
+
+// exact puts a float64 in the place of each number of decoded JSON that it holds, so that 5.0 becomes 5. It would
+// make another ID of a long one.
+func exact(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil && (math.Abs(f) < 1<<53 || strings.ContainsAny(string(v), ".eE")) {
+			return f
+		}
+	case []any:
+		for i := range v {
+			v[i] = exact(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = exact(v[name])
+		}
+	}
+	return v
 }
 
 // fits reports whether there is room for a fault.

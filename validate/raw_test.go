@@ -246,10 +246,41 @@ func TestRawToolsRefuseByTheSchemaOfNow(t *testing.T) {
 // corrected for this one.
 func TestCorrectedForAnotherTool(t *testing.T) {
 	s := serve(t, harness.Current, raw(echo), validate.New(&validate.Options{RawTools: true}))
-	for name, same := range map[string]bool{"list": true, "mcp__shop__list": true, "shop.list": true, "delete": false, "unlist": false, "list_all": false} {
+	for name, same := range map[string]bool{"list": true, "mcp__shop__list": true, "shop.list": true, "mcp_shop_list": true, "mcp__shop_list": true, "delete": false, "unlist": false, "list_all": false, "delete_list": false, "mcp_unlist": false} {
 		got := invoke(t, s, "list", `{"arguments":{"owner":"a"},"tool":"`+name+`"}`)
 		require.Contains(t, got.Text(), "The arguments were sent inside of 'arguments'. Send them as they are.", name)
 		require.Equal(t, same, got.Fault().Data().CorrectedArguments != nil, name)
+	}
+}
+
+// TestNumbersAreKept: a correction has all digits of a number that stands beside what is wrong, in the text and in
+// the machine form. A float64 would make another ID of it.
+func TestNumbersAreKept(t *testing.T) {
+	type input struct {
+		Channel int64  `json:"channel"`
+		Message string `json:"message"`
+	}
+	typed := func(s *mcp.Server) {
+		mcp.AddTool(s, &mcp.Tool{Name: "post"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			return said("posted"), nil, nil
+		})
+	}
+	untyped := func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "post", InputSchema: json.RawMessage(`{"type":"object","properties":{"channel":{"type":"integer"},"message":{"type":"string"}},"required":["channel","message"],"additionalProperties":false}`)}, echo)
+	}
+	for _, tool := range []func(*mcp.Server){typed, untyped} {
+		s := serve(t, harness.Current, tool, validate.New(&validate.Options{RawTools: true}))
+		for _, id := range []string{"9007199254740993", "1234567890123456789", "-1234567890123456789"} {
+			want := `{"channel":` + id + `,"message":"a"}`
+			for _, sent := range []string{`{"channel":` + id + `,"mesage":"a"}`, `{"channel":"` + id + `","message":"a"}`} {
+				got := invoke(t, s, "post", sent)
+				require.Contains(t, got.Text(), "Try: post "+want)
+				require.Contains(t, s.Sent(), `"corrected_arguments":`+want)
+			}
+		}
+		for sent, want := range map[string]string{`"5.0"`: "5", `5.0`: "5", `1e16`: "10000000000000000"} { // which Go reads into an integer
+			require.Contains(t, invoke(t, s, "post", `{"channel":`+sent+`,"mesage":"a"}`).Text(), `Try: post {"channel":`+want+`,"message":"a"}`)
+		}
 	}
 }
 

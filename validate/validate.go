@@ -381,10 +381,12 @@ func answered(c *call.Call, report *explain.Report, tool string, args []byte) *f
 }
 
 // isCalled reports whether a caller means a tool by a name. In front of its own name may stand that of its
-// server, as clients write it: mcp__server__tool.
+// server, as clients write it: mcp__server__tool, mcp_server_tool. A word and '_' may belong to another tool:
+// delete_user is not user.
 func isCalled(name, tool string) bool {
 	server, ok := strings.CutSuffix(name, tool)
-	return ok && (server == "" || strings.ContainsAny(server[len(server)-1:], "_./:"))
+	return ok && (server == "" || strings.ContainsAny(server[len(server)-1:], "./:") || strings.HasSuffix(server, "__") ||
+		strings.HasPrefix(server, "mcp_") && strings.HasSuffix(server, "_"))
 }
 
 // aroundServer reports whether the Call was opened around a server. Its request is then what the caller

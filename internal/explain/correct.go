@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -117,9 +118,16 @@ func scalar(v any) bool {
 	}
 }
 
-// sendable reports whether a number can be certain to be taken: JSON Schema does not say how large an
-// integer may be, but a program that reads one into 64 bits does, and may have no -0.
+// sendable reports whether a number can be certain to be taken as it is: JSON Schema does not say how large an
+// integer may be, but a program that reads one into 64 bits does, and may have no -0. With a fraction or an
+// exponent it is read into a float64.
 func sendable(n json.Number) bool {
+	if strings.ContainsAny(string(n), ".eE") {
+		f, err := n.Float64()
+		if err != nil || rat(json.Number(strconv.FormatFloat(f, 'g', -1, 64))).Cmp(rat(n)) != 0 {
+			return false
+		}
+	}
 	if !isInteger(n) {
 		return true
 	}

@@ -34,11 +34,13 @@ func (r *report) hint(f finding, value, shown any) string {
 	case hint != "" || f.rule == "not":
 		return hint
 	case value == nil:
-		return r.leaveOut(f)
+		if hint = r.leaveOut(f); hint != "" {
+			return hint
+		}
 	default:
 		hint = r.converted(f, value, shown, types)
 	}
-	only := len(allowed) == 1 && len(f.forms) == 1
+	only := value == nil || len(allowed) == 1 && len(f.forms) == 1
 	if hint != "" || !only && (f.rule == "enum" || f.rule == "const") {
 		return hint
 	}
@@ -65,8 +67,11 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 	if len(matches) == 0 {
 		return ""
 	}
-	if len(matches) == 1 && near.Misspelled(text, matches[0]) {
+	switch misspelled := near.Misspelled(text, matches[0]); {
+	case misspelled && len(matches) == 1:
 		r.fix(f, matches[0], "")
+	case !misspelled && len(strings.Fields(text)) > len(strings.Fields(matches[0])):
+		return "" // a sentence that ends with a value, such as "all but mine", may say anything of it
 	}
 	return "Did you mean " + quoted(matches[0]) + "?"
 }
@@ -98,6 +103,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		_, isObject := d.value.(map[string]any)
 		right := isList && slices.Contains(types, "array") || isObject && slices.Contains(types, "object") // but for what is in it
 		switch {
+		case strings.HasSuffix(meant, ".000"): // which are thousands in many countries
 		case err != nil || d.number != nil || d.notes != nil || isText || !right && (listed || !r.fits(f.forms, d.value)):
 		case isList:
 			return r.fix(f, d.value, "Send the list itself, not a string.")
@@ -214,7 +220,7 @@ func (r *report) suggestName(f finding) string {
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
 		object, _ := ValueAt(r.args, f.parent()).(map[string]any)
 		if _, sent := object[m[0]]; sent && near.Misspelled(last(f.at), m[0]) {
-			return "Leave it out: " + quoted(m[0]) + " is there already."
+			return quoted(m[0]) + " is there already."
 		}
 		return "Did you mean " + words.Listed(m[:min(2, len(m))], quoted, "or") + "?"
 	}

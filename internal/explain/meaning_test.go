@@ -79,6 +79,7 @@ func TestCertain(t *testing.T) {
 		confirm = `{"properties":{"yes":{"const":true},"no":{"enum":[false]},"n":{"const":2},"env":{"const":"production"},"mode":{"enum":["safe_mode"]}},"additionalProperties":false}`
 		list    = `{"properties":{"tags":{"type":"array","items":{"type":"string"}},"days":{"type":"array","items":{"type":"integer"}},"of":{"type":"array","items":{"enum":["a, b","all"]}},"either":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"integer"}}]}}}`
 		amounts = `{"properties":{"amount_cents":{"type":"integer"},"timeout_ms":{"type":"integer"},"delete_all":{"type":"boolean"},"gpu":{"type":"integer"},"file_path":{"type":"string"},"format":{"type":"string"}},"additionalProperties":false}`
+		number  = `{"properties":{"whole":{"type":"integer"},"any":{"type":"number"},"note":{"type":"string"},"bar":{"enum":["5m","1h"]},"who":{"enum":["all","mine"]},"kind":{"enum":["moral"]}},"additionalProperties":false}`
 		city    = `{"properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"],"additionalProperties":false}`
 	)
 	for _, c := range []struct{ schema, sent, meant, says string }{
@@ -130,6 +131,27 @@ func TestCertain(t *testing.T) {
 		{list, `{"days":"7,8"}`, ``, "expected a list of integers"},
 		{list, `{"either":7}`, ``, "expected a string or a list of integers"},
 
+		// A number keeps its value, which depends on where its reader lives, or how many digits that one keeps.
+		{number, `{"whole":"1.000"}`, ``, "but received '1.000'."},
+		{number, `{"any":"-12.000"}`, ``, "but received '-12.000'."},
+		{number, `{"whole":"1,000"}`, ``, "but received '1,000'."},
+		{number, `{"whole":"1.0"}`, `{"whole":1.0}`, "Send 1.0 without quotes."},
+		{number, `{"any":"0.125"}`, `{"any":0.125}`, "Send 0.125 without quotes."},
+		{number, `{"whole":"9007199254740993"}`, `{"whole":9007199254740993}`, "Send 9007199254740993 without quotes."},
+		{number, `{"any":"0.1234567890123456789"}`, ``, "without quotes."},
+		{number, `{"any":0.1234567890123456789,"noet":"a"}`, ``, "Did you mean 'note'?"},
+		{number, `{"any":1.234567890123456789e18,"noet":"a"}`, ``, "Did you mean 'note'?"},
+		{number, `{"any":1e-400,"noet":"a"}`, ``, "Did you mean 'note'?"},
+		{number, `{"any":1.10,"noet":"a"}`, `{"any":1.10,"note":"a"}`, "Did you mean 'note'?"},
+
+		// A sentence with a value in it may say anything of it, M are months, and a letter may be a prefix.
+		{number, `{"who":"all but mine"}`, ``, "but received 'all but mine'."},
+		{number, `{"who":"mine is forbidden"}`, ``, "but received 'mine is forbidden'."},
+		{number, `{"who":" Mine "}`, `{"who":"mine"}`, "Did you mean 'mine'?"},
+		{number, `{"bar":"5M"}`, ``, "but received '5M'."},
+		{number, `{"bar":"1H"}`, `{"bar":"1h"}`, "Did you mean '1h'?"},
+		{number, `{"kind":"amoral"}`, ``, "expected 'moral'"},
+
 		// One word more may say that something else is meant.
 		{amounts, `{"amount":50}`, ``, "Did you mean 'amount_cents'?"},
 		{amounts, `{"timeout":50}`, ``, "Did you mean 'timeout_ms'?"},
@@ -143,7 +165,7 @@ func TestCertain(t *testing.T) {
 		// Nothing that was sent is left out, and nothing takes a name because it is the only one left.
 		{city, `{"ciy":"Bern","dry_run":true}`, ``, "Argument 'dry_run' is unknown."},
 		{city, `{"city":"Bern","dry_run":true}`, ``, "Argument 'dry_run' is unknown."},
-		{city, `{"city":"Bern","citty":"Rome"}`, ``, "Leave it out: 'city' is there already."},
+		{city, `{"city":"Bern","citty":"Rome"}`, ``, "Argument 'citty' is unknown. 'city' is there already."},
 		{city, `{"place":"Bern"}`, ``, "Argument 'city' is required"},
 		{city, `{"arguments":{"city":"Bern"},"dry_run":true}`, ``, "Argument 'dry_run' is unknown."},
 		{city, `{"arguments":{"city":"Bern"},"tool":true}`, ``, "Argument 'tool' is unknown."},
@@ -161,6 +183,15 @@ func TestDescriptionOfTheOnlyValue(t *testing.T) {
 	s := mustCompile(t, `{"properties":{"confirm":{"const":true,"description":"You MUST ask the user before you set this."}}}`)
 	require.Equal(t, "Argument 'confirm' expected true, but received false. Its description: You MUST ask the user before you set this.",
 		s.Explain([]byte(`{"confirm":false}`), false).Text())
+}
+
+// TestDescriptionInThePlaceOfNull: what the author says of an argument is said where null was sent for it, as it is
+// where nothing was sent.
+func TestDescriptionInThePlaceOfNull(t *testing.T) {
+	s := mustCompile(t, `{"properties":{"account":{"type":"string","description":"You MUST ask the user which account."},"note":{"type":"string","description":"A note."}},"required":["account"]}`)
+	require.Equal(t, "Argument 'account' expected a string, but received null. Its description: You MUST ask the user which account.",
+		s.Explain([]byte(`{"account":null}`), false).Text())
+	require.Contains(t, s.Explain([]byte(`{"account":"a","note":null}`), false).Text(), "but received null. Leave it out instead of sending null.")
 }
 
 // TestToolBesideTheArguments: the name of a tool that stands beside wrapped arguments is reported.

@@ -120,11 +120,13 @@ func Nearest(want string, pool []string, n int) []string {
 }
 
 // Spelled returns the only name of the pool that equals want except for the case of letters, "" if
-// there is none or more than one. If there is none, it also ignores '-', '_' and ' ' and compares
+// there is none or more than one. 3M and 3m, months and minutes, are two names. If there is none, it also ignores '-', '_' and ' ' and compares
 // words: inProgress is in_progress. The work is bounded as in Matches.
 func Spelled(want string, pool []string) (only string) {
 	want, pool = strings.TrimSpace(want), pool[:min(len(pool), maxPool)]
-	same := func(other string) bool { return strings.EqualFold(other, want) && utf8.ValidString(other) }
+	same := func(other string) bool {
+		return strings.EqualFold(other, want) && utf8.ValidString(other) && monthly(other) == monthly(want)
+	}
 	for range 2 {
 		found := false
 		for _, other := range pool {
@@ -140,7 +142,7 @@ func Spelled(want string, pool []string) (only string) {
 			return only
 		}
 		spelled := snake(want)
-		same = func(other string) bool { return snake(other) == spelled }
+		same = func(other string) bool { return snake(other) == spelled && monthly(other) == monthly(want) }
 	}
 	return only
 }

@@ -13,6 +13,7 @@ min minimum minimal least lowest | max maximum maximal most highest
 low lower | high higher upper
 less fewer | more greater
 lt lte le below under | gt gte ge above over
+lt gt | lte le gte ge
 small smaller smallest | big bigger biggest large larger largest
 start begin first from since after | end stop finish last to until till before
 head | tail
@@ -21,7 +22,7 @@ source src origin | target destination dest dst
 allow permit grant accept approve | deny disallow forbid block revoke reject decline except
 include | exclude except omit
 add append insert create | remove delete drop destroy subtract
-keep retain preserve | remove delete drop discard
+keep retain preserve | remove delete drop discard strip
 up | down
 in | out
 left | right
@@ -53,6 +54,15 @@ parent | child
 ancestor | descendant
 send sender sent | receive receiver recipient received
 buy | sell
+hire | fire
+subject | object
+referrer referer | referee
+follower followers follows | following
+associate | dissociate
+north | south
+east | west
+signup | signin
+ack | nack
 debit | credit
 win | lose loss
 pass success | fail failure
@@ -108,6 +118,9 @@ hyper | hypo
 imm | em
 mono uni | multi poly
 sub | super
+id | ip
+rx | tx
+fg | bg
 http | https
 ws | wss
 ftp | sftp | ftps
@@ -120,10 +133,27 @@ january jan | february feb | march mar | april apr | may | june jun | july jul |
 // units measure in different ways what has the same name.
 const units = `
 s sec secs seconds | ms msec msecs millis milliseconds | us usec micros microseconds | ns nanos nanoseconds | mins minutes | hour hours | day days | week weeks | month months | year years
-b bytes | kb kib | mb mib | gb gib | tb tib | bits
-m meters | mm | cm | km | miles
+b bytes | kb | mb | gb | tb | kib ki | mib mi | gib gi | tib ti | bits
+bps | kbps | mbps | gbps
+hz | khz | mhz | ghz
+w | kw | mw | gw
+wh | kwh | mwh | gwh
+v | mv | kv
+a | ma
+l | ml | cl | dl
+pa | hpa | kpa | mpa
+kph kmh | mph
+m meters | mm | cm | km | mi miles
+mg | g grams | kg | lb lbs pounds | oz ounces
+id | ip
 cents | dollars euros
 celsius | fahrenheit | kelvin
+`
+
+// endings are those of words for the two sides of one relation.
+const endings = `
+er or | ee
+ers ors | ees
 `
 
 // negations turn the meaning of a name that has them as a word, prefixes and suffixes that of one that has
@@ -131,7 +161,7 @@ celsius | fahrenheit | kelvin
 const (
 	negations = "no non not never without dont doesnt isnt cannot cant skip ignore suppress avoid bypass prevent off anti only dry disable deactivate hide hidden ne neq"
 	prefixes  = "no non not never without dont anti un dis mis in"
-	begins    = "im il ir de ex counter"
+	begins    = "im il ir de ex counter re pre co mal sub super"
 	suffixes  = "less free not nt"
 )
 
@@ -141,7 +171,8 @@ var infixes = []string{"to", "from", "into", "before", "after", "over", "than", 
 // A turn is a word that has the opposite meaning of another one.
 type turn struct {
 	of, is string
-	part   bool
+	part   bool // of a word that begins so
+	ending bool // of a word that ends so
 }
 
 // An extra is a word, or a part of one, with which a name means the opposite, or something else.
@@ -164,9 +195,10 @@ var opposed = newTables()
 
 func newTables() *tables {
 	t := &tables{}
-	t.pair(opposites, false)
-	t.pair(parts, true)
-	t.pair(units, true)
+	t.pair(opposites, turn{})
+	t.pair(parts, turn{part: true})
+	t.pair(units, turn{part: true})
+	t.pair(endings, turn{ending: true})
 	t.units = slices.DeleteFunc(strings.Fields(units), func(word string) bool { return len(word) < 2 })
 	t.add(negations, extra{negation: true})
 	t.add(prefixes, extra{prefix: true, inside: true})
@@ -176,17 +208,17 @@ func newTables() *tables {
 }
 
 // pair adds the words of a table, each with those on the other sides of its line.
-func (t *tables) pair(table string, part bool) {
+func (t *tables) pair(table string, kind turn) {
 	for line := range strings.Lines(table) {
 		sides := strings.Split(line, "|")
 		for i, side := range sides {
 			others := strings.Fields(strings.Join(slices.Delete(slices.Clone(sides), i, i+1), " "))
 			for of := range strings.FieldsSeq(side) {
 				for _, is := range others {
-					t.turns[of[0]-'a'] = append(t.turns[of[0]-'a'], turn{of, is, part})
+					t.turns[of[0]-'a'] = append(t.turns[of[0]-'a'], turn{of, is, kind.part, kind.ending})
 				}
 			}
-			if !part {
+			if kind == (turn{}) {
 				t.add(side, extra{})
 			}
 		}
@@ -209,9 +241,15 @@ func Opposite(a, b string) bool {
 	}
 	d := x.distance(&y.name, maxRunes)
 	if d == 0 {
-		return !strings.ContainsFunc(a, unicode.IsLetter) && !sameFolded(a, b) // 10.0 is not 100
+		return !strings.ContainsFunc(a, unicode.IsLetter) && !sameFolded(a, b) || monthly(a) != monthly(b) // 10.0 is not 100
 	}
 	return x.has(&y, d) || y.has(&x, d) || x.turned(&y, d) || y.turned(&x, d) || x.reordered(&y)
+}
+
+// monthly reports whether a name is a number of months, such as 3M. 3m are minutes.
+func monthly(name string) bool {
+	number, ok := strings.CutSuffix(strings.TrimSpace(name), "M")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // sign returns what in front of a name says that it is meant the other way round.
@@ -306,7 +344,7 @@ func (a *wanted) turned(b *wanted, d int) bool {
 			least := min(len(t.of), len(t.is))
 			switch {
 			case whole:
-			case t.part && !begins, least == 1, least <= short && !begins && !ends: // few letters stand in many words
+			case t.part && !begins, t.ending && !ends, least == 1, least <= short && !begins && !ends: // few letters stand in many words
 				continue
 			}
 			limit := d - 1
@@ -441,7 +479,7 @@ func (a *wanted) longer(b *wanted, d int) bool {
 
 // begun reports whether a is b behind a letter that may be what is left of a prefix: ulimited.
 func (a *name) begun(b *name) bool {
-	return a.n == b.n+1 && strings.ContainsRune("undoime", a.runes[0]) && a.runes[0] != b.runes[0] && slices.Equal(a.runes[1:a.n], b.runes[:b.n])
+	return a.n == b.n+1 && strings.ContainsRune("undoimea", a.runes[0]) && a.runes[0] != b.runes[0] && slices.Equal(a.runes[1:a.n], b.runes[:b.n])
 }
 
 // another reports whether two names differ in the letters of a short word, not in their order or number.
