@@ -16,6 +16,7 @@ import (
 type publishedError struct {
 	public *fault.Error
 	quote  bool
+	known  *failure.Failure // of the call of the item
 }
 
 func (e *publishedError) Error() string { return e.public.Error() }
@@ -75,12 +76,14 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	how.public = fault.Generic(fault.KindInternal) // the item has failed also if something panics
 	defer safe.Survive()
 	published, done := err.(*publishedError) //nolint:errorlint // a wrapped one is another error
-	if done {
-		err = published.public
-	}
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
 	below.Saw(&f.items[index])
-	known := below.Failure(nil, err)
+	known := (*failure.Failure)(nil)
+	if done {
+		known, err = published.known, published.public
+	} else {
+		known = below.Failure(nil, err)
+	}
 	stuck := safe.Is(err, errStuck)
 	cut := stuck
 	if late != nil && known.View().Origin == classify.Classified {

@@ -52,7 +52,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 			began.Store(true)
 		}
 		public, quote := publish(below, failed, err)
-		return nil, &publishedError{public, quote}
+		return nil, &publishedError{public, quote, failed}
 	}
 	result := newBatch(ctx, items, one, &run).run(ctx)
 	if whole := c.ListRefused(); whole != nil && !began.Load() {

@@ -196,7 +196,8 @@ func (e *Error) WithParty(party Party) *Error {
 }
 
 // After returns a copy that says that the call may be repeated after d. With zero or less it names
-// no time.
+// no time. On a fault with a cause it is about the step that failed: the caller of a tool that may
+// write then reads only the wait.
 func (e *Error) After(d time.Duration) *Error {
 	return e.change(func(c *Error) {
 		retry, _ := c.Retry()
@@ -304,9 +305,14 @@ func (e *Error) specific() {
 }
 
 // refuses reports whether a handler that returns e says that it has done nothing: by the function
-// that made it, or by its kind.
+// that made it, or by its kind. With a cause, a fault of what may pass is about a step that failed,
+// and a handler may have done something in it or before.
 func (e *Error) refuses() bool {
-	return e != nil && !e.mixed && (e.refused || kinds.Of(string(e.data.Type)).Refuses)
+	if e == nil || e.mixed {
+		return false
+	}
+	row := kinds.Of(string(e.data.Type))
+	return row.Refuses && row.Final || e.cause == nil && (row.Refuses || e.refused)
 }
 
 // change returns a copy of e to which f was applied. f must not write to what the copy shares with

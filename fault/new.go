@@ -67,7 +67,8 @@ func Denied(action, resource string) *Error {
 // time is unknown.
 //
 // A handler that returns it says that nothing was done, as with [Unavailable], [Denied],
-// [Unauthenticated] and [Invalid]. If that is not so, say it:
+// [Unauthenticated] and [Invalid]. With a cause ([Error.Because]) this and Unavailable are about the
+// step that failed, and say nothing of the call. If something may have been done, say it:
 //
 //	fault.RateLimited("the API", wait).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})
 func RateLimited(what string, after time.Duration) *Error {

@@ -43,7 +43,7 @@ func (a *attempt) endOf(res mcp.Result, err error) ending {
 		effect = fault.EffectUnknown
 	}
 	switch {
-	case effect == fault.EffectNone:
+	case effect == fault.EffectNone, known.Retry.ShouldRetry: // what its caller is told to repeat runs again
 		return forgotten
 	case a.rerunnable(): // a second run does no harm
 		if a.c.Safety(a.next) == failure.Reads {

@@ -858,3 +858,26 @@ func TestRerunThatPanics(t *testing.T) {
 		require.Equal(t, map[bool]int64{false: 2, true: 1}[panics], b.paid.Load())
 	}
 }
+
+// TestWhatIsToBeRepeatedRunsAgain: a failure after which the caller is told to call again is not kept under its key.
+func TestWhatIsToBeRepeatedRunsAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		runs int64
+	}{
+		"the handler says when":   {fault.New(fault.KindConflict, "a deployment is running").After(time.Second), 2},
+		"nothing was done":        {fault.Unavailable("the bank"), 2},
+		"a fault around an error": {fault.Unavailable("the bank").Because(errors.New("EOF")).After(time.Second), 1},
+		"a kind alone":            {fault.New(fault.KindServerError, "the answer was lost"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bank
+			b.answer = func(context.Context) (*mcp.CallToolResult, error) { return nil, tc.err }
+			server := b.server(owned(replay.Options{}))
+			for range 2 {
+				require.True(t, call(t, server, request("k", `{}`)).IsError)
+			}
+			require.EqualValues(t, tc.runs, b.paid.Load())
+		})
+	}
+}

@@ -35,7 +35,6 @@ func ExampleTransport() {
 	fmt.Println(callTool(server, "order"))
 	// Output:
 	// Service unavailable: the mail service is not available now.
-	// Suggestion: Keep the arguments: they are not the cause.
 	// Retry: no. At least a part of this call took effect: check that before you try another way.
 }
 
@@ -56,7 +55,6 @@ func ExampleBegan() {
 	fmt.Println(callTool(server, "save"))
 	// Output:
 	// Service unavailable: the index is not available now.
-	// Suggestion: Keep the arguments: they are not the cause.
 	// Retry: no. At least a part of this call took effect: check that before you try another way.
 }
 

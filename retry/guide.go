@@ -253,6 +253,9 @@ func (g *guide) count(what *identity, e *fault.Error, retry fault.Retry, more in
 		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
 	}
 	f := failing{error: sign(e), text: headline(e), keep: forgetAfter + min(wait, maxKeep)}
+	if retry.Effect == fault.EffectUnknown || retry.Effect == fault.EffectCommitted {
+		f.text = words.Ended(f.text) + " " + lookFirst
+	}
 	if g.RefuseAfter > 0 {
 		f.refuseAfter = g.RefuseAfter + max(0, more)
 		f.broken = broken(e.Kind()) && (!retry.ShouldRetry || retry.MaxAttempts > 0) // one more try does not mean that the failure passes

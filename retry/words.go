@@ -31,10 +31,14 @@ const tellUser = "Tell the user if it fails again."
 func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 	kind, own, again := e.Kind(), e.Suggestion(), a.Retry.ShouldRetry
 	_, said := e.Retry()
+	done := a.Retry.Effect == fault.EffectUnknown || a.Retry.Effect == fault.EffectCommitted
+	if done && (!f.Worded() || own == fault.Generic(kind).Suggestion()) {
+		return "" // to check the effect comes first
+	}
 	if !f.Worded() {
 		passes := kinds.Of(string(kind)).Retry == kinds.Yes
-		if a.Retry.Effect == fault.EffectUnknown || passes && !again || kind == fault.KindConflict && again {
-			return "" // to check the effect comes first, and the advice to read the state is for a caller that may not call again
+		if passes && !again || kind == fault.KindConflict && again {
+			return "" // the advice to read the state is for a caller that may not call again
 		}
 	}
 	if own != "" || said || f.View().Shown { // its words say more than its kind does
@@ -75,6 +79,9 @@ func headline(e *fault.Error) string {
 	}
 	return first
 }
+
+// lookFirst follows the last error of calls that may have taken effect, when the next one is refused.
+const lookFirst = "It may have taken effect: look before you go on"
 
 // refusal is the answer to a call that is not run.
 func refusal(p pause) *fault.Error {

@@ -15,13 +15,13 @@ var (
 	duplicate    = refused(fault.KindAlreadyExists, reasonConstraint)
 	wrongData    = refused(fault.KindClientError, reasonConstraint)
 	missingValue = refused(fault.KindClientError, reasonConstraint).worded(
-		"a value that the database requires is missing", "Give every required value and call again.")
+		"a value that the database requires is missing", "Give every required value.")
 	failedCheck = refused(fault.KindClientError, reasonConstraint).worded(
-		"a value is not one that the database allows", "Change the values and call again.")
+		"a value is not one that the database allows", "Change the values.")
 	brokenReference = refused(fault.KindConflict, reasonConstraint).worded(
-		"a value refers to an item that does not exist, or something still refers to this item", "Change the value, or what refers to the item, and call again.")
+		"a value refers to an item that does not exist, or something still refers to this item", "Change the value, or what refers to the item.")
 	brokenRule = refused(fault.KindConflict, reasonConstraint).worded(
-		"the values break a rule of the database", "Change the values and call again.")
+		"the values break a rule of the database", "Change the values.")
 	wrongState     = refused(fault.KindConflict, reasonConstraint)
 	wrongStatement = refused("", reasonStatement)
 	secondObject   = refused("", reasonObject)

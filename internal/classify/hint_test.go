@@ -339,7 +339,7 @@ func TestHintSurvivesEvilErrors(t *testing.T) {
 			require.NotPanics(t, func() {
 				require.Equal(t, fault.KindConnectionFailed, failure.Classify(evil).Kind(), "what stands below is found")
 				require.Equal(t, fault.Hint{Retry: yes}, failure.HintOf(evil, is))
-				require.Equal(t, fault.Hint{Retry: yes, Effect: none}, failure.HintOf(fault.Unavailable("x").Because(evil), is), "the fault says it")
+				require.Equal(t, fault.Hint{Retry: yes}, failure.HintOf(fault.Unavailable("x").Because(evil), is))
 			})
 		})
 	}
@@ -353,7 +353,7 @@ func TestHintSurvivesEvilErrors(t *testing.T) {
 	require.NotPanics(t, func() {
 		require.Equal(t, fault.RetryYes, failure.HintOf(fault.Unavailable("x").Because(evilJoin{}), is).Retry)
 		refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-		require.Equal(t, fault.Hint{Retry: no, Effect: none, Reason: permanent},
+		require.Equal(t, fault.Hint{Retry: no, Reason: permanent},
 			failure.HintOf(retryable{err: fault.Unavailable("x").Because(errors.Join(refused, evil{"Unwrap", refused}))}), "what stands around stays")
 		require.Equal(t, unknown, failure.HintOf(evilJoin{}, is))
 		require.Equal(t, unknown, failure.HintOf(evilGRPC{nil}))

@@ -40,6 +40,9 @@ func FromResponse(resp *http.Response) error {
 		return nil
 	}
 	e := &ResponseError{status: resp.StatusCode, said: ofResponse(resp.StatusCode, resp.Header, false, 0)}
+	if redirected(resp.Request) {
+		e.said = clue{kind: fault.KindServerError, party: fault.PartyUpstream, retry: fault.RetryNo, after: e.said.after, status: e.status}
+	}
 	if r := resp.Request; r != nil {
 		e.request = r.Method + " "
 		if r.URL != nil {
@@ -48,6 +51,21 @@ func FromResponse(resp *http.Response) error {
 	}
 	e.body = readBody(resp.Body)
 	return e
+}
+
+// redirected reports whether a redirect led to the request from one that may have changed something. The
+// answer is then about another resource than the one that the program asked for.
+func redirected(r *http.Request) bool {
+	const maxRedirects = 32
+	for range maxRedirects {
+		if r == nil || r.Response == nil {
+			return false
+		}
+		if r = r.Response.Request; r != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != "" {
+			return true
+		}
+	}
+	return true
 }
 
 // readBody reads as much of a body as arrives in time, and closes it. It closes a body that does

@@ -141,7 +141,9 @@ func Again(k *Known, at Situation) Answer {
 		a.Effect, a.Proof = fault.EffectUnknown, classify.Cut
 	}
 	a.outweigh(&at, &r, own, r.ShouldRetry || can.by.Derived() && k.unexpected())
-	onPurpose := !can.by.Derived() && !r.ShouldRetry || said && k.Origin != classify.Ruled // a rule knows only the error
+	// A rule knows only the error, and a fault with a cause is about a step.
+	again := said && k.Origin != classify.Ruled && k.Fault.Unwrap() == nil
+	onPurpose := !can.by.Derived() && !r.ShouldRetry || again
 
 	once, asked := false, false
 	switch {

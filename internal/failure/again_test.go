@@ -90,7 +90,7 @@ func TestAgain(t *testing.T) {
 		{"not available", fault.Unavailable("it"), nil, yes, yes, yes, yes},
 		{"not available, of no function", fault.New(fault.KindServiceUnavailable, fault.Generic(fault.KindServiceUnavailable).Message()), nil, "", keyed, again, yes},
 		{"too late", fault.Timeout("it", time.Second), nil, "", keyed, again, yes},
-		{"not available, by a dial", fault.Unavailable("it").Because(errDial), nil, yes, yes, yes, yes},
+		{"not available, by a dial", fault.Unavailable("it").Because(errDial), nil, "", keyed, again, yes},
 		{"declined", fault.New(fault.KindCancelled, "the user said no"), nil, "Retry: no.", "Retry: no.", "Retry: no.", "Retry: no."},
 		{"conflict", fault.New(fault.KindConflict, "locked"), nil, "Retry: no. The same call will fail again unless something changes.", "Retry: no. The same call will fail again unless something changes.", "Retry: no. The same call will fail again unless something changes.", "Retry: no. The same call will fail again unless something changes."},
 		{"a kind of its own", fault.New("busy", "x"), nil, "", "", "", ""},
@@ -100,8 +100,8 @@ func TestAgain(t *testing.T) {
 		// What a handler said.
 		{"later", fault.New("busy", "x").After(1500 * time.Millisecond), nil, "Retry: yes, after 2 s.", "Retry: yes, after 2 s.", "Retry: yes, after 2 s.", "Retry: yes, after 2 s."},
 		{"too late, later", fault.Timeout("it", 0).After(time.Second), nil, "Retry: yes, after 1 s.", "Retry: yes, after 1 s.", "Retry: yes, after 1 s.", "Retry: yes, after 1 s."},
-		{"later, but it broke", fault.New("busy", "x").After(0).Because(errBroken), nil, yes, yes, yes, yes},
-		{"later, by a dial", fault.New("busy", "x").After(0).Because(errDial), nil, yes, yes, yes, yes},
+		{"later, but it broke", fault.New("busy", "x").After(0).Because(errBroken), nil, "", keyed, again, yes},
+		{"later, by a dial", fault.New("busy", "x").After(0).Because(errDial), nil, "", keyed, again, yes},
 		{"nothing done, though it broke", fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(errBroken), nil, nothing, nothing, nothing, nothing},
 		{"not known", fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), nil, unless, keyed, again, yes},
 		{"never", fault.New(fault.KindTimeout, "x").Never("it is paid for"), nil, "Retry: no. It is paid for.", "Retry: no. It is paid for.", "Retry: no. It is paid for.", "Retry: no. It is paid for."},
@@ -175,12 +175,15 @@ func TestAnErrorProvesWhatItIs(t *testing.T) {
 		{"a panic", fault.Panicked("x", 0), ""},
 		{"worded", fault.New(fault.KindTool, "x"), ""},
 		{"what an upstream says of its own call", fault.New("mine", "x").Because(fault.Unavailable("it").WithRetry(fault.Retry{Effect: fault.EffectNone})), ""},
+		{"a fault around what a client got", fault.Unavailable("the bank").Because(errBroken), ""},
+		{"the same, after a time", fault.Unavailable("the bank").Because(errBroken).After(30 * time.Second), "The service asks to wait 30 s."},
+		{"a limit around what a client got", fault.RateLimited("the API", 5*time.Second).Because(errBroken), "The service asks to wait 5 s."},
 		{"a rule that has no effect", fault.RateLimited("the API", 3*time.Second), "The service asks to wait 3 s."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var f failure.Failure
 			of := &failure.Circumstances{Reader: &failure.Reader{Mask: func(text string) string { return text }}}
-			if public, ok := tc.err.(*fault.Error); ok && public.Kind() == fault.KindRateLimited {
+			if public, ok := tc.err.(*fault.Error); ok && public.Kind() == fault.KindRateLimited && public.Unwrap() == nil {
 				of.Rules, tc.err = []classify.Rule{func(error) *fault.Error { return public }}, errors.New("429")
 			}
 			f.Make(nil, tc.err, of)

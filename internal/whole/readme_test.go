@@ -246,16 +246,15 @@ func readmeFault(ctx context.Context, name, user string) error {
 	if user == "" {
 		return fault.Denied("delete", "project "+name).Needs("projects.delete")
 	}
-	if err := remove(ctx, name); err != nil {
+	if deploying(ctx, name) {
 		return fault.New(fault.KindConflict, "a deployment of this project is running").
-			Because(err). // for the log only
 			After(30*time.Second).
 			Step("See how far it is", "deployment_status", map[string]any{"project": name})
 	}
 	return nil
 }
 
-func remove(context.Context, string) error { return errors.New("lock held by 10.0.0.7:4711") }
+func deploying(context.Context, string) bool { return true }
 
 func readmeRaw(server *mcp.Server, tool *mcp.Tool, raw mcp.ToolHandler) {
 	server.AddTool(tool, validate.Tool(tool.InputSchema, raw))
