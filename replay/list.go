@@ -92,7 +92,7 @@ func (k *keeper) use(ctx context.Context, c *call.Call, name, args string) (ok b
 	for err == nil && !ok {
 		if item.Version != 0 {
 			rec, err := a.open(item.Value)
-			if err != nil || rec.Args != args && !rec.Withdrawn {
+			if err != nil || (rec.Args != args || !rec.List) && !rec.Withdrawn { // or it was used for a call of a tool with the name of the list
 				return false, err
 			}
 		}

@@ -28,10 +28,15 @@ type till struct {
 	paid []string
 	keys []string
 	fail map[string]error
+
+	owner func(ctx context.Context, req mcp.Request) string // nil: alice
 }
 
 func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 	opts.Owner = func(context.Context, mcp.Request) string { return "alice" }
+	if l.owner != nil {
+		opts.Owner = l.owner
+	}
 	run := &batch.RunOptions[json.RawMessage]{Concurrency: 1}
 	return harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
 		More: func(server *mcp.Server) {
@@ -165,6 +170,49 @@ func TestWhatAListRunsAgain(t *testing.T) {
 	require.Equal(t, []string{"2"}, paid)
 	_, _, paid = l.pay(t, s, "pay_all", "k", list)
 	require.Empty(t, paid)
+}
+
+// TestItemsHaveTheOwnerOfTheirList: what names a tenant stands in the request of the list only.
+func TestItemsHaveTheOwnerOfTheirList(t *testing.T) {
+	l := till{owner: func(_ context.Context, req mcp.Request) string {
+		tenant, _ := req.GetParams().GetMeta()["tenant"].(string)
+		return "company/" + tenant
+	}}
+	s := l.serve(t, owned(replay.Options{}))
+	pay := func(tenant string) []string {
+		l.paid = nil
+		_, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay_all", Arguments: json.RawMessage(`{"amounts":["1"]}`), Meta: mcp.Meta{specKey: "k", "tenant": tenant}})
+		require.NoError(t, err)
+		return l.paid
+	}
+	for _, tenant := range []string{"a", "b"} {
+		require.Equal(t, []string{"1"}, pay(tenant), tenant)
+		require.Empty(t, pay(tenant), tenant)
+	}
+}
+
+// TestAListHasTheNameThatAToolHad, as while servers are replaced one by one: no call of the one is a
+// repetition of the other.
+func TestAListHasTheNameThatAToolHad(t *testing.T) {
+	shared := store.NewMemory(nil)
+	tool := bank{}
+	old := tool.server(owned(replay.Options{Store: shared}))
+	single := request("tool first", `{"amounts":["1"]}`)
+	single.Params.Name = "pay_all"
+	call(t, old, single)
+	require.EqualValues(t, 1, tool.paid.Load())
+	l := till{}
+	s := l.serve(t, owned(replay.Options{Store: shared}))
+	res, _, paid := l.pay(t, s, "pay_all", "tool first", `{"amounts":["1"]}`)
+	require.True(t, res.IsError)
+	require.Empty(t, paid)
+
+	_, _, paid = l.pay(t, s, "pay_all", "list first", `{"amounts":["1"]}`)
+	require.Equal(t, []string{"1"}, paid)
+	single = request("list first", `{"amounts":["1"]}`)
+	single.Params.Name = "pay_all"
+	require.Equal(t, "KEY_UNKNOWN_END", refused(t, old, single).Code())
+	require.EqualValues(t, 1, tool.paid.Load())
 }
 
 // TestAListIsKeptAsLongAsItsItems: an item that ran late is no answer to another list, nor is that run.
