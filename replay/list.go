@@ -57,6 +57,7 @@ func (k *keeper) list(ctx context.Context, c *call.Call, owner, key string) (arg
 	for outer := c.Parent(); outer != nil; outer = outer.Parent() {
 		c = outer
 	}
+	c.KeepList()
 	l := k.lists.Of(c, func(*call.Call) *listing {
 		args, ok := hashOf(call.ArgumentsOf(c.Request()))
 		return &listing{args: args, equal: ok, keys: map[string]bool{}}
