@@ -134,7 +134,9 @@ func (r *Result[Out]) list(out *Output[Out], used int) string {
 		item := &r.Items[i]
 		switch item.next() {
 		case sendAgain:
-			lists["retry_items"] = append(lists["retry_items"], sent(item, &out.RetryItems, &again))
+			if !r.kept {
+				lists["retry_items"] = append(lists["retry_items"], sent(item, &out.RetryItems, &again))
+			}
 		case checkFirst:
 			lists["check_items"] = append(lists["check_items"], sent(item, &out.CheckItems, &first))
 		case nothing:

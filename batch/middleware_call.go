@@ -58,7 +58,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 	if whole := c.ListRefused(); whole != nil && !began.Load() {
 		return nil, whole
 	}
-	result.listName = f.Items
+	result.listName, result.kept = f.Items, c.ListKept()
 	answer, complete := result.ToolResult(), call.NewResult(c.Request())
 	complete.Meta, complete.Content, complete.StructuredContent, complete.IsError = answer.Meta, answer.Content, answer.StructuredContent, answer.IsError
 	return complete, nil

@@ -118,6 +118,7 @@ type Result[Out any] struct {
 	send     func(index int) any // what a caller sends for an item
 	failer   *failer
 	listName string // of the list, for items without a key
+	kept     bool   // an earlier call with its key may have run any item, so no part of the list is to be sent under another key
 	keyName  string
 	maxBytes int
 }
@@ -202,7 +203,7 @@ func (r *Result[Out]) suggestion() string {
 		sentences = append(sentences, strings.Join(clauses, "; ")+".")
 	}
 	if r.NotRun+r.recoverable > 0 {
-		sentences = append(sentences, waitText(r.wait))
+		sentences = append(sentences, waitText(r.wait, r.again()))
 	}
 	if r.unsure > 0 {
 		sentences = append(sentences, "Check whether check_items took effect before you send anything again.")
@@ -210,16 +211,24 @@ func (r *Result[Out]) suggestion() string {
 	return strings.Join(sentences, " ")
 }
 
-// waitText says when to send retry_items again. Nobody in a conversation waits for longer than two
+// again says what to send.
+func (r *Result[Out]) again() string {
+	if r.kept {
+		return "the same list again with the same idempotency key"
+	}
+	return "retry_items again"
+}
+
+// waitText says when to send something again. Nobody in a conversation waits for longer than two
 // minutes.
-func waitText(seconds float64) string {
+func waitText(seconds float64, what string) string {
 	switch whole := int(math.Ceil(min(seconds, 1<<31))); {
 	case whole == 0:
-		return "Send retry_items again."
+		return "Send " + what + "."
 	case whole <= 120:
-		return fmt.Sprintf("Wait %d s, then send retry_items again.", whole)
+		return fmt.Sprintf("Wait %d s, then send %s.", whole, what)
 	default:
-		return fmt.Sprintf("Sending retry_items again is possible in %d min; tell the user.", (whole+59)/60)
+		return fmt.Sprintf("Sending %s is possible in %d min; tell the user.", what, (whole+59)/60)
 	}
 }
 

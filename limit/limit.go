@@ -206,9 +206,6 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 			return next(ctx, a.method, req)
 		}
 	}
-	for list := c.Parent(); list != nil; list = list.Parent() {
-		a.req = list.Request() // an item's owner is that of its list
-	}
 	if err := l.admit(&a); err != nil {
 		c.Refused("limit")
 		return nil, err

@@ -123,11 +123,6 @@ var (
 			WithCode("KEY_IN_USE").
 			WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2, Effect: fault.EffectNone, Reason: "With the same key it gets the answer of the first call"})
 
-	errEnded = fault.New(fault.KindConflict, "an earlier call with this idempotency key ended without an answer, and was not repeated").
-			WithCode(codeUnknownEnd).
-			Suggest("Check whether the change was made. If it was not, call again with a new key.").
-			WithRetry(fault.Retry{Effect: fault.EffectUnknown})
-
 	errUnknownEnd = fault.New(fault.KindConflict, "it is not known whether an earlier call with this idempotency key has ended, and it was not repeated").
 			WithCode(codeUnknownEnd).
 			Suggest("Check whether the change was made. If the call still runs, a later repetition with the same key gets its answer, and a new key makes it twice.").

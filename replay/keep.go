@@ -73,8 +73,7 @@ type record struct {
 	Holder string `json:"h"` // the attempt that wrote it, so that each record differs from all others
 	Args   string `json:"a"` // a hash
 	Done   bool   `json:"d"` // false: the handler runs, or has ended without an answer, or nobody knows
-	// Ended says that the handler has ended, and Again that a second run does no harm.
-	Ended bool `json:"e,omitempty"`
+	// Again says that the call was answered, and that a second run does no harm.
 	Again bool `json:"g,omitempty"`
 	// Withdrawn says that nothing was run: the record counts as absent.
 	Withdrawn bool `json:"w,omitempty"`
@@ -138,14 +137,17 @@ func (a *attempt) seal(rec record) ([]byte, error) {
 	return sealed, nil
 }
 
+// errUnreadable says that a record stands there, so that a call was made with the key.
+var errUnreadable = errors.New("replay: a record cannot be read")
+
 func (k *keeper) openNamed(name string, sealed []byte) (rec record, err error) {
 	if k.Cipher != nil {
 		if sealed, err = k.Cipher.Open(name, sealed); err != nil {
-			return rec, fmt.Errorf("replay: Options.Cipher: %w", err)
+			return rec, fmt.Errorf("%w: Options.Cipher: %w", errUnreadable, err)
 		}
 	}
 	if err := json.Unmarshal(sealed, &rec); err != nil {
-		return rec, fmt.Errorf("replay: a record cannot be read: %w", err)
+		return rec, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return rec, nil
 }
@@ -163,7 +165,7 @@ func (a *attempt) keep(ctx context.Context, beat func(), end ending, res mcp.Res
 		}
 	}
 	if end == unknown {
-		if last, err = a.seal(record{Holder: a.holder, Args: a.args, Ended: a.ended, Again: a.rerunnable()}); err != nil {
+		if last, err = a.seal(record{Holder: a.holder, Args: a.args, Again: a.rerunnable()}); err != nil {
 			last = nil // the record stays that says that it runs
 		}
 	}
@@ -232,7 +234,7 @@ func (a *attempt) runs(item store.Item) bool {
 		return true
 	}
 	rec, err := a.open(item.Value)
-	return err == nil && rec.Holder == a.holder && !rec.Done && !rec.Ended && !rec.Again && !rec.Withdrawn
+	return err == nil && rec.Holder == a.holder && !rec.Done && !rec.Again && !rec.Withdrawn
 }
 
 // hold renews the lease. A lease that was lost, as while the store was away for longer than it

@@ -14,9 +14,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -178,24 +181,54 @@ func TestAnAnswerOfTheStoreThatIsLostWhileTheLeaseIsTakenAgain(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatWasLeftBehind has not ended, although its call was answered.
+// TestAHandlerThatWasLeftBehind, or a part of one, has not ended, although its call was answered.
 func TestAHandlerThatWasLeftBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) { time.Sleep(time.Hour); return text("late"), nil }}
-		server := replay.New(owned(replay.Options{Grace: -1}))(deadline.New(&deadline.Options{Limit: time.Minute, Logger: slog.New(slog.DiscardHandler)})(b.handle))
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		_, _ = server(ctx, "tools/call", request("k", `{}`))
-		f := refused(t, server, request("k", `{}`))
-		require.Equal(t, "KEY_UNKNOWN_END", f.Code())
-		notDead(t, f)
-		require.EqualValues(t, 1, b.paid.Load())
-		time.Sleep(2 * time.Hour)
-	})
+	hang := func() (int, error) { time.Sleep(time.Hour); return 1, nil }
+	limit := deadline.New(&deadline.Options{Limit: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	for name, tc := range map[string]struct {
+		grace time.Duration
+		mw    []mcp.Middleware
+		run   func(ctx context.Context) error
+	}{
+		"by its client":          {-1, []mcp.Middleware{limit}, func(context.Context) error { _, err := hang(); return err }},
+		"by a middleware inside": {0, []mcp.Middleware{ending, limit}, func(context.Context) error { _, err := hang(); return err }},
+		"a part of an answer inside": {0, []mcp.Middleware{ending}, func(ctx context.Context) error {
+			_, err := degrade.Run(ctx, degrade.Required("bank", new(int), func(context.Context) (int, error) { return hang() }).Write())
+			return errors.Join(ctx.Err(), err)
+		}},
+		"an item inside": {0, []mcp.Middleware{ending}, func(ctx context.Context) error {
+			batch.Run(ctx, []int{1}, func(context.Context, int) (int, error) { return hang() }, nil)
+			return ctx.Err()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := bank{answer: func(ctx context.Context) (*mcp.CallToolResult, error) { return nil, tc.run(ctx) }}
+				server := middleware.Chain(append([]mcp.Middleware{replay.New(owned(replay.Options{Grace: tc.grace}))}, tc.mw...)...)(b.handle)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				_, _ = server(ctx, "tools/call", request("k", `{}`))
+				f := refused(t, server, request("k", `{}`))
+				require.Equal(t, "KEY_UNKNOWN_END", f.Code())
+				notDead(t, f)
+				require.EqualValues(t, 1, b.paid.Load())
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
 }
 
-// TestWhatIsSaidOfACall: of one that has ended without an answer that it has, of one whose server
-// does not answer that nobody knows, and of none that it changed nothing.
+// ending ends the context of a call after a second.
+func ending(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(time.Second, cancel)
+		return next(ctx, method, req)
+	}
+}
+
+// TestWhatIsSaidOfACall: of one without an answer that nobody knows whether it has ended, and of none that
+// it changed nothing.
 func TestWhatIsSaidOfACall(t *testing.T) {
 	idempotent := &mcp.ToolAnnotations{IdempotentHint: true}
 	down := func(context.Context) error { return errors.New("the upstream broke the connection") }
@@ -206,7 +239,7 @@ func TestWhatIsSaidOfACall(t *testing.T) {
 		says, not   string
 	}{
 		"answered":              {nil, func(context.Context) error { return nil }, "done", "get the answer", "new key"},
-		"cancelled":             {nil, func(context.Context) error { return context.Canceled }, "unknown_end", "was made and ended without an answer", "not known"},
+		"cancelled":             {nil, func(context.Context) error { return context.Canceled }, "unknown_end", "not known whether the call has ended", "call again with a new key"},
 		"idempotent, failed":    {idempotent, down, "unknown_end", "The call was made, and no answer of it was kept", "new key"},
 		"idempotent, cancelled": {idempotent, func(context.Context) error { return context.Canceled }, "unknown_end", "The call was made", "new key"},
 		"idempotent, refused":   {idempotent, func(context.Context) error { return fault.Invalid("a", 1, "2") }, "not_found", "Check whether", "changed nothing"},

@@ -57,6 +57,7 @@ func (k *keeper) list(ctx context.Context, c *call.Call, owner, key string) (arg
 	for outer := c.Parent(); outer != nil; outer = outer.Parent() {
 		c = outer
 	}
+	c.KeepList()
 	l := k.lists.Of(c, func(*call.Call) *listing {
 		args, ok := hashOf(call.ArgumentsOf(c.Request()))
 		return &listing{args: args, equal: ok, keys: map[string]bool{}}
@@ -92,7 +93,7 @@ func (k *keeper) use(ctx context.Context, c *call.Call, name, args string) (ok b
 	for err == nil && !ok {
 		if item.Version != 0 {
 			rec, err := a.open(item.Value)
-			if err != nil || rec.Args != args && !rec.Withdrawn {
+			if err != nil || (rec.Args != args || !rec.List) && !rec.Withdrawn { // or it was used for a call of a tool with the name of the list
 				return false, err
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -28,11 +29,22 @@ type till struct {
 	paid []string
 	keys []string
 	fail map[string]error
+
+	owner  func(ctx context.Context, req mcp.Request) string // nil: alice
+	slow   string                                            // a payment of this takes an hour
+	run    *batch.RunOptions[json.RawMessage]                // nil: one after the other
+	limits *limit.Options
 }
 
 func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 	opts.Owner = func(context.Context, mcp.Request) string { return "alice" }
+	if l.owner != nil {
+		opts.Owner = l.owner
+	}
 	run := &batch.RunOptions[json.RawMessage]{Concurrency: 1}
+	if l.run != nil {
+		run = l.run
+	}
 	return harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
 		More: func(server *mcp.Server) {
 			type in struct {
@@ -43,6 +55,11 @@ func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				l.paid, l.keys = append(l.paid, in.Amount), append(l.keys, replay.Key(ctx))
+				if l.slow == in.Amount {
+					l.mu.Unlock()
+					time.Sleep(time.Hour)
+					l.mu.Lock()
+				}
 				if err := l.fail[in.Amount]; err != nil {
 					return nil, nil, err
 				}
@@ -50,7 +67,7 @@ func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 			})
 		},
 		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-			Logger: slog.New(slog.DiscardHandler), Replay: opts,
+			Logger: slog.New(slog.DiscardHandler), Replay: opts, Limit: l.limits,
 			Batch: &batch.Options{Lists: []batch.List{
 				{Tool: "pay", Item: "amount", As: "pay_all", Run: run}, {Tool: "pay", Item: "amount", As: "pay_each", Run: run},
 			}},
@@ -165,6 +182,88 @@ func TestWhatAListRunsAgain(t *testing.T) {
 	require.Equal(t, []string{"2"}, paid)
 	_, _, paid = l.pay(t, s, "pay_all", "k", list)
 	require.Empty(t, paid)
+}
+
+// TestItemsHaveTheOwnerOfTheirList: what names a tenant stands in the request of the list only.
+func TestItemsHaveTheOwnerOfTheirList(t *testing.T) {
+	l := till{owner: func(_ context.Context, req mcp.Request) string {
+		tenant, _ := req.GetParams().GetMeta()["tenant"].(string)
+		return "company/" + tenant
+	}}
+	s := l.serve(t, owned(replay.Options{}))
+	pay := func(tenant string) []string {
+		l.paid = nil
+		_, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay_all", Arguments: json.RawMessage(`{"amounts":["1"]}`), Meta: mcp.Meta{specKey: "k", "tenant": tenant}})
+		require.NoError(t, err)
+		return l.paid
+	}
+	for _, tenant := range []string{"a", "b"} {
+		require.Equal(t, []string{"1"}, pay(tenant), tenant)
+		require.Empty(t, pay(tenant), tenant)
+	}
+}
+
+// TestAListHasTheNameThatAToolHad, as while servers are replaced one by one: no call of the one is a
+// repetition of the other.
+func TestAListHasTheNameThatAToolHad(t *testing.T) {
+	shared := store.NewMemory(nil)
+	tool := bank{}
+	old := tool.server(owned(replay.Options{Store: shared}))
+	single := request("tool first", `{"amounts":["1"]}`)
+	single.Params.Name = "pay_all"
+	call(t, old, single)
+	require.EqualValues(t, 1, tool.paid.Load())
+	l := till{}
+	s := l.serve(t, owned(replay.Options{Store: shared}))
+	res, _, paid := l.pay(t, s, "pay_all", "tool first", `{"amounts":["1"]}`)
+	require.True(t, res.IsError)
+	require.Empty(t, paid)
+
+	_, _, paid = l.pay(t, s, "pay_all", "list first", `{"amounts":["1"]}`)
+	require.Equal(t, []string{"1"}, paid)
+	single = request("list first", `{"amounts":["1"]}`)
+	single.Params.Name = "pay_all"
+	require.Equal(t, "KEY_UNKNOWN_END", refused(t, old, single).Code())
+	require.EqualValues(t, 1, tool.paid.Load())
+}
+
+// TestNoPartOfAListIsToBeSentUnderAnotherKey: whatever keeps an item from its answer now, an earlier call may
+// have run it.
+func TestNoPartOfAListIsToBeSentUnderAnotherKey(t *testing.T) {
+	const list = `{"amounts":["1","2","3"]}`
+	for name, tc := range map[string]struct {
+		*till
+
+		first, second []string // what is paid
+	}{
+		"it still runs":   {&till{slow: "2", run: &batch.RunOptions[json.RawMessage]{Concurrency: 1, Limit: time.Second}}, []string{"1", "2", "3"}, nil},
+		"a limit":         {&till{limits: &limit.Options{Limits: []limit.Limit{{Scope: limit.PerTool, Tools: []string{"pay"}, Calls: 5}}, Wait: -1}}, []string{"1", "2", "3"}, nil},
+		"it is not begun": {&till{fail: map[string]error{"1": fault.Unavailable("the bank")}, run: &batch.RunOptions[json.RawMessage]{Concurrency: 1, MaxFailures: 1}}, []string{"1"}, []string{"1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := tc.till
+				s := l.serve(t, owned(replay.Options{Wait: -1}))
+				_, _, paid := l.pay(t, s, "pay_all", "k", list)
+				require.Equal(t, tc.first, paid)
+				res, said, paid := l.pay(t, s, "pay_all", "k", list)
+				require.Equal(t, tc.second, paid)
+				require.Contains(t, said, "the same list again with the same idempotency key")
+				require.NotContains(t, said, "retry_items")
+				raw, err := json.Marshal(res.StructuredContent)
+				require.NoError(t, err)
+				require.NotContains(t, string(raw), "retry_items")
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+	t.Run("without a key", func(t *testing.T) {
+		l := till{fail: map[string]error{"2": fault.Unavailable("the bank")}}
+		s := l.serve(t, owned(replay.Options{}))
+		res, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay_all", Arguments: json.RawMessage(list)})
+		require.NoError(t, err)
+		require.Contains(t, res.Content[0].(*mcp.TextContent).Text, `Send again (retry_items): ["2"]`)
+	})
 }
 
 // TestAListIsKeptAsLongAsItsItems: an item that ran late is no answer to another list, nor is that run.

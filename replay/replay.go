@@ -55,6 +55,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -79,9 +80,9 @@ type Options struct {
 	Store store.Store
 
 	// Owner returns the caller of a request, "" if it is unknown. It may be called
-	// concurrently. Nil means the authenticated user, or else the session, or else, if the
-	// call does not come by HTTP, the connection. A call with a key is refused if its owner
-	// is unknown.
+	// concurrently; for an item of a list with the request of the list. Nil means the
+	// authenticated user, or else the session, or else, if the call does not come by HTTP,
+	// the connection. A call with a key is refused if its owner is unknown.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Tools reports whether keys count for a tool. Nil means for all.
@@ -109,7 +110,8 @@ type Options struct {
 	Rerun func(tool string) bool
 
 	// WithoutStore runs calls without any protection while the store fails. Without it
-	// they are refused.
+	// they are refused. A record that cannot be read, as by a Cipher with another secret,
+	// is refused anyway.
 	WithoutStore bool
 
 	// Limits bounds what is kept.
@@ -240,7 +242,6 @@ type attempt struct {
 
 	holder string        // the lease and the record have it while they belong to this attempt
 	at     store.Version // of the record that says that the handler runs
-	ended  bool          // the handler has returned
 
 	mu    sync.Mutex // guards what follows while the handler runs
 	lease *store.Lease
@@ -316,9 +317,10 @@ func (k *keeper) logger(c *call.Call) *slog.Logger {
 	return c.Logger()
 }
 
-// storeFailed answers a call that is not protected, before its handler ran.
+// storeFailed answers a call that is not protected, before its handler ran. A record that cannot be read
+// is no failure of the store, and proves that the key was used.
 func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error) {
-	if a.WithoutStore && ctx.Err() == nil {
+	if a.WithoutStore && ctx.Err() == nil && !errors.Is(err, errUnreadable) {
 		sink.Log(ctx, a.log, slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
 		return a.next(ctx, a.c.Method(), a.req)
 	}
@@ -420,8 +422,6 @@ func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp
 			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
 			return a.replayed(rec, begun.Item.Version)
-		case rec.Ended:
-			return nil, errEnded
 		default:
 			return nil, errUnknownEnd
 		}
@@ -467,7 +467,6 @@ func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
 	detached, cancel, done := a.detach(ctx)
 	end := unknown
 	defer func() { // a panic and runtime.Goexit too
-		a.ended = detached.Err() == nil // else package deadline may have left the handler behind
 		cancel()
 		a.keep(context.WithoutCancel(ctx), beat, end, res, err)
 		done()

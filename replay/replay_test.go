@@ -605,6 +605,57 @@ func TestWithoutStoreIsTheUsersChoice(t *testing.T) {
 	require.Equal(t, "payment 2", says(t, server, "k", `{}`))
 }
 
+// A lock is a cipher that opens what its own secret has sealed.
+type lock struct{ secret byte }
+
+func (l *lock) Seal(_ string, text []byte) ([]byte, error) {
+	return append([]byte{l.secret}, text...), nil
+}
+
+func (l *lock) Open(_ string, sealed []byte) ([]byte, error) {
+	if sealed[0] != l.secret {
+		return nil, errors.New("another secret")
+	}
+	return sealed[1:], nil
+}
+
+// TestARecordThatCannotBeRead proves that the key was used: nothing runs under it, although calls would run
+// without the store.
+func TestARecordThatCannotBeRead(t *testing.T) {
+	for name, secret := range map[string]byte{"another secret": 2, "no JSON": 1} {
+		t.Run(name, func(t *testing.T) {
+			var b bank
+			h := &hooked{Store: store.NewMemory(nil)}
+			cipher := &lock{1}
+			server := b.server(owned(replay.Options{Store: h, Cipher: cipher, WithoutStore: true}))
+			require.Equal(t, "payment 1", says(t, server, "k", `{}`))
+			if cipher.secret = secret; secret == 1 {
+				h.Store = torn{h.Store}
+			}
+			for _, blind := range []int32{0, 1} { // it is found by the look, or when the call begins
+				h.blind.Store(blind)
+				require.Equal(t, fault.KindServiceUnavailable, refused(t, server, request("k", `{}`)).Kind())
+			}
+			require.EqualValues(t, 1, b.paid.Load())
+		})
+	}
+}
+
+// torn is a store whose records are cut off.
+type torn struct{ store.Store }
+
+func (s torn) Get(ctx context.Context, key string) (store.Item, error) {
+	item, err := s.Store.Get(ctx, key)
+	item.Value = item.Value[:min(len(item.Value), 9)]
+	return item, err
+}
+
+func (s torn) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
+	item, ok, err := s.Store.Swap(ctx, key, old, value, ttl)
+	item.Value = item.Value[:min(len(item.Value), 9)]
+	return item, ok, err
+}
+
 func TestTheStoreLosesEverything(t *testing.T) {
 	var b bank
 	shared := store.NewMemory(nil)

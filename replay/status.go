@@ -42,8 +42,6 @@ func advice(status string, rec record) string {
 		return "The list was begun, and its items end one by one. Call the tool again with the same arguments and key: the items that were answered get their answers again."
 	case rec.Again:
 		return "The call was made, and no answer of it was kept. Call the tool again with the same arguments and key: it is made again, which does no harm."
-	case rec.Ended:
-		return "The call was made and ended without an answer. Check whether the change was made; if it was not, call again with a new key."
 	default:
 		return "It is not known whether the call has ended. Check whether the change was made. If the call still runs, calling the tool again with the same arguments and key gets its answer, and a new key makes it twice."
 	}

@@ -46,8 +46,9 @@ type Options struct {
 	Store store.Store
 
 	// Owner returns the caller of a request, "" if it is unknown. It may be called
-	// concurrently. Nil means the authenticated user, or else the session, or else, if the
-	// call does not come by HTTP, the connection.
+	// concurrently; for an item of a list with the request of the list. Nil means the
+	// authenticated user, or else the session, or else, if the call does not come by HTTP,
+	// the connection.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Argument is the name of the argument of tools and prompts that holds the handle.

@@ -75,6 +75,7 @@ type cold struct {
 	attempts int    // see Attempted
 	refused  string // see Refused
 	whole    error  // see RefuseList
+	kept     bool   // see KeepList
 
 	clean *fault.Error // see MarkMasked
 	past  mcp.Result   // see Behind
@@ -303,6 +304,20 @@ func (c *Call) ListRefused() error {
 	cold := c.lock()
 	defer c.mu.Unlock()
 	return cold.whole
+}
+
+// KeepList notes that the call, a list, has a key under which the answers of its items are kept.
+func (c *Call) KeepList() {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.kept = true
+}
+
+// ListKept reports whether KeepList was called.
+func (c *Call) ListKept() bool {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	return cold.kept
 }
 
 // Recovered returns the PanicError for a value that recover returned during this Call. It is the

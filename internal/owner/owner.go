@@ -35,10 +35,16 @@ type Finder struct {
 }
 
 // Principal returns who makes a call: the result of Func, or the authenticated user if there is no
-// Func. It is "" if the caller is unknown or Func panics.
+// Func. It is "" if the caller is unknown or Func panics. Func gets the request of the list for an item
+// of one: that of the item lacks what came with the list.
 func (f *Finder) Principal(ctx context.Context, req mcp.Request) (name string) {
 	if f.Func == nil {
 		return call.User(req)
+	}
+	if c := call.FromContext(ctx); c != nil {
+		for list := c.Parent(); list != nil; list = list.Parent() {
+			req = list.Request()
+		}
 	}
 	if p, panicked := safe.Call(func() { name = f.Func(ctx, req) }, nil); panicked {
 		f.once(ctx, &f.panicked, slog.LevelError, f.option()+" panicked; the caller has no identity", slog.String("panic", safe.Value(p)))

@@ -10,6 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 func connected(t *testing.T) (*mcp.ServerSession, func()) {
@@ -45,6 +47,26 @@ func TestFinder(t *testing.T) {
 		require.Equal(t, want, ask(&Finder{Func: func(context.Context, mcp.Request) string { return name }}, a, user))
 	}
 	require.Empty(t, ask(&Finder{Func: func(context.Context, mcp.Request) string { panic("theirs") }}, a, user))
+}
+
+// TestAnItemHasTheCallerOfItsList, however deep it lies: its own request lacks what came with that.
+func TestAnItemHasTheCallerOfItsList(t *testing.T) {
+	f := Finder{Func: func(_ context.Context, req mcp.Request) string {
+		tenant, _ := req.GetParams().GetMeta()["tenant"].(string)
+		return tenant
+	}}
+	item := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "pay"}}
+	list := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "pay_all", Meta: mcp.Meta{"tenant": "a"}}}
+	asked := 0
+	_, _ = call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, _ call.Handler) (mcp.Result, error) {
+		below := c.Below(ctx, "0", item)
+		for _, of := range []string{f.Of(ctx, req), f.Of(below, item), f.Of(below.Below(below, "part", item), item)} {
+			require.Equal(t, "own:a", of)
+			asked++
+		}
+		return &mcp.CallToolResult{}, nil
+	})(nil)(t.Context(), call.MethodCallTool, list)
+	require.Equal(t, 3, asked)
 }
 
 // TestConnectionsThatAreGoneLeaveNothing proves that the table of connections shrinks.
