@@ -12,6 +12,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
+	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -228,6 +229,7 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 		done = done || all[i].plan.write && all[i].err == nil && !all[i].skipped || all[i].effect == fault.EffectCommitted
 		unknown = unknown || all[i].effect == fault.EffectUnknown && &all[i] != o
 	}
+	public = faults.Derived(public) // the handler may have changed something before it asked for the parts
 	if unknown && !done {
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 	}

@@ -259,6 +259,7 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 		return errors.New("fault: type is missing")
 	}
 	*e = *fromData(d, func(_ string, v any) any { return decoded(v) })
+	e.derived = true
 	return nil
 }
 

@@ -47,7 +47,7 @@ type Error struct {
 	cause   error
 	general bool // the suggestion is the general one of the kind
 	refused bool // Unavailable made it, which says that nothing was done
-	mixed   bool // other faults were joined to it, and not all of them say that nothing was done
+	derived bool // it is not what a handler says of its whole call, so its kind does not say that nothing was done
 
 	withheld *correction // instead of CorrectedArguments, if a value in it must not be shown
 }
@@ -308,11 +308,30 @@ func (e *Error) specific() {
 // that made it, or by its kind. With a cause, a fault of what may pass is about a step that failed,
 // and a handler may have done something in it or before.
 func (e *Error) refuses() bool {
-	if e == nil || e.mixed {
+	if e == nil || e.derived {
 		return false
 	}
 	row := kinds.Of(string(e.data.Type))
 	return row.Refuses && row.Final || e.cause == nil && (row.Refuses || e.refused)
+}
+
+// asDerived returns a copy of e that is a part of what is known of a call, or was made of an error. That
+// the call may be made again is not said of the whole call then, unless the effect is.
+func (e *Error) asDerived() *Error {
+	return e.change(func(e *Error) { e.derived, e.data.Retry = true, waitOf(e.data.Retry) })
+}
+
+// waitOf returns what r says of a call of which others say nothing: how long to wait, instead of to
+// call again.
+func waitOf(r *Retry) *Retry {
+	switch {
+	case r == nil || !r.ShouldRetry || r.Effect != "":
+		return r
+	case r.RetryAfterSeconds > 0:
+		return &Retry{RetryAfterSeconds: r.RetryAfterSeconds}
+	default:
+		return nil
+	}
 }
 
 // change returns a copy of e to which f was applied. f must not write to what the copy shares with

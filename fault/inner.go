@@ -15,6 +15,9 @@ func init() { //nolint:gochecknoinits // the packages above cannot call unexport
 	inner.Refuses = func(e error) bool {
 		return e.(*Error).refuses() //nolint:forcetypeassert // of internal/faults
 	}
+	inner.Derived = func(e error) error {
+		return e.(*Error).asDerived() //nolint:forcetypeassert // of internal/faults
+	}
 	inner.Besides = func(e error) string {
 		f := e.(*Error) //nolint:forcetypeassert // of internal/faults
 		return f.public().besides(f.tries())

@@ -30,8 +30,8 @@ func Join(faults ...*Error) *Error {
 	if !slices.ContainsFunc(faults, func(e *Error) bool { return !e.Is(first) }) {
 		joined.data.Code = first.data.Code
 	}
-	joined.mixed = slices.ContainsFunc(faults, func(e *Error) bool { return !e.refuses() })
-	joined.refused = !joined.mixed
+	joined.refused = !slices.ContainsFunc(faults, func(e *Error) bool { return !e.refuses() })
+	joined.derived = !joined.refused
 	// The contents of the given faults are never written to, so they may be shared.
 	d := &joined.data
 	seen := make(map[string]bool)

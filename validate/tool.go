@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
 	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -58,14 +59,14 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 			name := toolName(c, req)
 			e := answered(c, report, name, call.ArgumentsOf(req))
 			err := &refused{e, known, call.ArgumentsOf(req), name, report.Withheld != nil}
-			v.explain(c, c.Failure(nil, err), e)
+			v.explain(c, c.Failure(nil, err), e, classify.Proven)
 			return nil, err
 		}
 		res, err := next(ctx, c.Method(), checked)
 		if f := c.Failure(res, err); f != nil {
 			if e := v.handlerFault(f, call.ArgumentsOf(checked), known); e != nil {
 				err = &explainedError{err}
-				v.explain(c, c.Failure(res, err), e)
+				v.explain(c, c.Failure(res, err), e, classify.Nobody)
 			}
 		}
 		return res, err

@@ -222,7 +222,7 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
 	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
 	if refusal != nil {
-		v.explain(c, c.Failure(nil, refusal), refusal)
+		v.explain(c, c.Failure(nil, refusal), refusal, classify.Proven)
 		err = refusal
 	}
 	if c.Observing() {
@@ -237,18 +237,19 @@ func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, ne
 // failed explains the failure of a call, if it can.
 func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.Request, next mcp.MethodHandler, f *failure.Failure) {
 	var e *fault.Error
+	by := classify.Nobody
 	switch {
 	case f.Wire() != nil:
 		if !v.suggest(ctx, c, f) && v.AfterFailure && c.Method() == middleware.MethodCallTool {
 			v.misfit(ctx, c, checked, next, f)
 		}
 	case c.Method() == middleware.MethodCallTool:
-		e = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
+		e, by = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
 		e, _ = v.promptFault(ctx, c, checked, next)
 	}
 	if e != nil {
-		v.explain(c, f, e)
+		v.explain(c, f, e, by)
 	}
 }
 
@@ -304,7 +305,7 @@ func (v *validator) unclear(args []byte) *fault.Error {
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) *fault.Error {
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) (_ *fault.Error, by classify.Source) {
 	now := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().ToolNow(next)) }
 	schema := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().Tool(next)) }
 	name := toolName(c, req)
@@ -322,24 +323,26 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		if report == nil {
 			report = v.explained(now, args)
 		}
-		return answered(c, report, name, args)
+		if report == nil { // the handler may have passed on the text of another server
+			return fault.Generic(fault.KindValidation), classify.Nobody
+		}
+		return answered(c, report, name, args), classify.Proven
 	case again && !v.HideReceived && !earlier.withheld && name == earlier.tool && bytes.Equal(args, earlier.args):
-		return earlier.fault // which says the same
+		return earlier.fault, classify.Proven // which says the same
 	case again: // Tool has no options
-		return answered(c, v.explained(earlier.schema, args), name, args)
+		return answered(c, v.explained(earlier.schema, args), name, args), classify.Proven
 	}
-	e := v.undecodable(f, args, schema)
-	if e == nil {
-		e = v.handlerFault(f, args, schema)
+	if e := v.undecodable(f, args, schema); e != nil {
+		return e, classify.Proven
 	}
-	if e != nil || f.Panic() != nil {
-		return e
+	if e := v.handlerFault(f, args, schema); e != nil || f.Panic() != nil {
+		return e, classify.Nobody
 	}
 	var report *explain.Report
 	if v.AfterFailure {
 		if res := f.Result(); res != nil && f.View().Own {
 			if _, ours := classify.FromMeta(res.Meta); ours {
-				return nil // the server has this library, and says itself what is wrong
+				return nil, classify.Nobody // the server has this library, and says itself what is wrong
 			}
 		}
 		report = v.explained(schema, orObject(args))
@@ -347,9 +350,9 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		report = v.explained(anyObject, args) // which no tool takes
 	}
 	if report == nil {
-		return nil
+		return nil, classify.Nobody
 	}
-	return beside(f, answered(c, report, name, args), report)
+	return beside(f, answered(c, report, name, args), report), classify.Nobody
 }
 
 // known returns the input schema of a tool that was looked up, one that every tool has if nobody knows
@@ -436,9 +439,10 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 	call.Warn(c, c.Logger(), "validate: Options.RawTools cannot check the arguments of this tool", slog.String("tool", name), slog.String("reason", safe.Error(err)))
 }
 
-// explain puts the fault in the place of what was known of a failure.
-func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error) {
-	c.Explain(f, classify.Finding{Fault: e, Beside: f.View().Own, Protocol: v.ProtocolError})
+// explain puts the fault in the place of what was known of a failure. by is classify.Proven if the handler
+// did not run, else classify.Nobody.
+func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error, by classify.Source) {
+	c.Explain(f, classify.Finding{Fault: e, By: by, Beside: f.View().Own, Protocol: v.ProtocolError})
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/inner"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -119,7 +120,6 @@ type Finding struct {
 	Refused  bool // the SDK, which checks the arguments of typed tools, refused the call
 	Protocol bool // the fault is sent as a protocol error
 	Own      bool // the fault is the error's own, and so is its cause
-	Mixed    bool // errors of unknown effect were joined to the fault
 	Lost     bool // the tree was too large to be walked to its end
 	Hinted   bool // the suggestion of the fault is the error's own
 
@@ -393,7 +393,7 @@ func (w *walker) more() bool {
 // joins them, and not several.
 func (w *walker) walkJoined(errs []error, one bool) bool {
 	outer, joined, branches := w.clue, clue{}, 0
-	var faults []*fault.Error
+	var worded []*fault.Error
 	alone := false
 	for _, err := range errs {
 		if err == nil {
@@ -414,15 +414,19 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 		if alone = w.found.Origin != Worded || w.found.Wire != nil; alone {
 			break
 		}
-		faults = append(faults, w.found.Fault)
+		worded = append(worded, w.found.Fault)
 		w.found = Finding{}
 	}
 	outer.fill(&joined)
 	w.clue = outer
-	if !alone && len(faults) > 0 {
-		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: fault.Join(faults...), Own: true, Chosen: true, Mixed: branches > len(faults)}
+	if !alone && len(worded) > 0 {
+		public := fault.Join(worded...)
+		if branches > len(worded) { // what the other errors mean for the call is unknown
+			public = inner.Derived(public).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner
+		}
+		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: public, Own: true, Chosen: true}
 	}
-	return alone || len(faults) > 0
+	return alone || len(worded) > 0
 }
 
 // visit looks at one error and reports whether it settles what a caller may know.

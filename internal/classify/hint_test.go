@@ -3,6 +3,7 @@ package classify_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -297,8 +298,18 @@ func TestHintBelowFaults(t *testing.T) {
 
 func TestHintOfSDKTexts(t *testing.T) {
 	require.Equal(t, fault.Hint{Retry: yes}, failure.HintOf(errors.New("the server is busy, retry later")))
-	require.Equal(t, fault.Hint{Retry: no, Effect: none}, failure.HintOf(errors.New(`validating "arguments": `+harness.Canary)))
+	require.Equal(t, fault.Hint{Retry: no}, failure.HintOf(errors.New(`validating "arguments": `+harness.Canary)), "another server may have written it")
 	require.Equal(t, unknown, failure.HintOf(errors.New("marshaling output: "+harness.Canary)))
+}
+
+// TestAFaultThatCameAsJSON: what it is was decided elsewhere, about another call.
+func TestAFaultThatCameAsJSON(t *testing.T) {
+	raw, err := json.Marshal(fault.RateLimited("mail", 0))
+	require.NoError(t, err)
+	var came fault.Error
+	require.NoError(t, json.Unmarshal(raw, &came))
+	require.Equal(t, none, failure.HintOf(fault.RateLimited("mail", 0)).Effect)
+	require.Empty(t, failure.HintOf(&came).Effect)
 }
 
 func TestHintRules(t *testing.T) {

@@ -224,7 +224,7 @@ func (a Answer) said(k *Known, can word, r fault.Retry) Answer {
 	if a.Retry.Effect == "" {
 		a.Proof = classify.Nobody
 	}
-	if can.by == classify.ByChoice && a.By == can.by && (k.Origin == classify.Explained || k.Refused) { // the handler did not run
+	if can.by == classify.ByChoice && a.By == can.by && k.By == classify.Proven { // the handler did not run
 		a.By = classify.Proven
 	}
 	return a
@@ -289,6 +289,9 @@ func (k *Known) can(row *kinds.Row) word {
 			w.Retry, w.After = fault.RetryYes, classify.Seconds(own.RetryAfterSeconds)
 		}
 	}
+	if !said {
+		w.After = classify.Seconds(own.RetryAfterSeconds)
+	}
 	if k.Ruled {
 		w.fill(word{Hint: k.Rule, by: classify.ByRule, proof: classify.ByRule})
 	}
@@ -318,7 +321,7 @@ func (k *Known) can(row *kinds.Row) word {
 // refuses reports whether the handler, or what refuses a call before it, says by its own fault that
 // nothing was done. A rule knows only the error, so that its fault does not say it.
 func (k *Known) refuses() bool {
-	return !k.Mixed && (k.Own || k.Origin == classify.Explained || k.Refused) && faults.Refuses(k.Fault)
+	return (k.Own || k.By == classify.Proven) && faults.Refuses(k.Fault)
 }
 
 // error combines what the error says with what its kind says. A kind that was chosen on purpose

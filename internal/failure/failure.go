@@ -123,9 +123,9 @@ func otherSide(v *View) fault.Party {
 // data says if that is known. The original error stays, for the log and for the middlewares outside.
 // The explanation is not masked: it is made of what the server lists to the caller anyway and of what
 // the caller sent, which the explaining middleware has scrubbed. What others have added to f is not
-// carried over.
+// carried over. If the handler did not run, the By of x is classify.Proven.
 func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
-	x.Origin, x.Words, x.By, x.Refused, x.Chosen = classify.Explained, classify.OfSentence, classify.ByFault, f.view.Refused, true
+	x.Origin, x.Words, x.By, x.Refused, x.Chosen = classify.Explained, classify.OfSentence, cmp.Or(x.By, classify.ByFault), f.view.Refused, true
 	switch {
 	case x.Wire == nil:
 		x.Party = classify.PartyOf(x.Fault)
@@ -437,7 +437,7 @@ func of(err error, opts classify.Options) *fault.Error {
 	case f.Wire != nil, f.Own:
 		return f.Fault
 	}
-	public := f.Fault.Because(err)
+	public := faults.Derived(f.Fault.Because(err))
 	if f.Party != "" {
 		public = public.WithParty(f.Party)
 	}

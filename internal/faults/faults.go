@@ -30,6 +30,13 @@ func StepsText(steps []fault.Step) string { return inner.StepsText(steps) }
 // that made it, or by its kind.
 func Refuses(e *fault.Error) bool { return inner.Refuses(e) }
 
+// Derived returns a copy of a fault that no handler says of its whole call: it is a part of what is known,
+// or was made of an error. Its kind does not say that nothing was done. Of a second try it keeps the
+// wait, unless it names the effect itself.
+func Derived(e *fault.Error) *fault.Error {
+	return inner.Derived(e).(*fault.Error) //nolint:forcetypeassert,errorlint // see inner
+}
+
 // Besides returns what the text of a fault says besides its message, without the reference and without
 // a line break before or after. It is for words that are shown already, below which it stands.
 func Besides(e *fault.Error) string { return inner.Besides(e) }

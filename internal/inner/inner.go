@@ -12,6 +12,8 @@ var (
 	StepsText func(steps any) string
 	// Refuses reports what the kind of the fault says.
 	Refuses func(e error) bool
+	// Derived returns a copy.
+	Derived func(e error) error
 	// Besides returns what the text says besides the message.
 	Besides func(e error) string
 	// Steps returns how many recovery steps a fault has.

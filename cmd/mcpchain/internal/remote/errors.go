@@ -104,8 +104,8 @@ func effectOf(status int) fault.Effect {
 	return fault.EffectUnknown
 }
 
-// redirectError is for a redirect that is not followed. One that asks for the same request elsewhere
-// did nothing; any other may lead to what became of it. At the same server the next call goes there, see do.
+// redirectError is for a redirect that is not followed. The server has read the request, and nothing
+// proves that it did nothing. At the same server the next call goes there, see do.
 func (s *Session) redirectError(res *http.Response) error {
 	_ = res.Body.Close()
 	e := &failure{text: "the server answered " + res.Status, kind: fault.KindServerError, effect: fault.EffectUnknown, status: res.StatusCode, refused: true}
@@ -117,9 +117,6 @@ func (s *Session) redirectError(res *http.Response) error {
 		e.refused = false
 	default:
 		e.text += ", a redirect to " + to.Scheme + "://" + to.Host + " that is not followed; correct the URL of -to"
-	}
-	if res.StatusCode == http.StatusTemporaryRedirect || res.StatusCode == http.StatusPermanentRedirect {
-		e.effect = fault.EffectNone
 	}
 	return e
 }

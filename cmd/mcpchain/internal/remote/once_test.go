@@ -115,7 +115,7 @@ func TestARedirectedCallIsSentOnce(t *testing.T) {
 		s.send(write) // before anything has told where the server is
 		f := s.failure()
 		require.ErrorContains(t, f, "a redirect to another place of the same server, where the next call is sent")
-		require.Equal(t, fault.EffectNone, f.Effect())
+		require.Equal(t, fault.EffectUnknown, f.Effect())
 		require.False(t, f.Refused())
 		s.send(write)
 		s.line()

@@ -386,7 +386,7 @@ func TestFailures(t *testing.T) {
 		"404":           {serve: answered(404, "text/html", "<html>"), effect: fault.EffectNone, want: "answered 404 Not Found"},
 		"500":           {serve: answered(500, "text/html", "<html>"), effect: fault.EffectUnknown, want: "answered 500 Internal Server Error"},
 		"503":           {serve: answered(503, "text/html", "<html>"), effect: fault.EffectUnknown, want: "answered 503 Service Unavailable"},
-		"other server":  {serve: answered(307, "", ""), effect: fault.EffectNone, want: "the server answered 307 Temporary Redirect, a redirect to https://elsewhere.example that is not followed"},
+		"other server":  {serve: answered(307, "", ""), effect: fault.EffectUnknown, want: "the server answered 307 Temporary Redirect, a redirect to https://elsewhere.example that is not followed"},
 		"other request": {serve: answered(302, "", ""), effect: fault.EffectUnknown, want: "302 Found, a redirect"},
 		"large headers": {serve: cut("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2*maxHeaders) + "\r\n\r\n"), effect: fault.EffectUnknown, want: "exceeded"},
 		"endless refusal": {serve: func(w http.ResponseWriter, r *http.Request) {
