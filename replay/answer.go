@@ -56,7 +56,11 @@ func (k *keeper) keyOf(req *mcp.CallToolRequest) (string, error) {
 		}
 	}
 	if req.Extra != nil && req.Extra.Header[keyHeader] != nil {
-		return checked("header "+keyHeader, req.Extra.Header.Get(keyHeader))
+		sent := req.Extra.Header[keyHeader]
+		if len(sent) == 1 {
+			return checked("header "+keyHeader, sent[0])
+		}
+		return checked("header "+keyHeader, sent) // which is no string: of several, another reader takes another one
 	}
 	return "", nil
 }

@@ -183,6 +183,11 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		f := refused(t, server, req)
 		require.Equal(t, fault.KindValidation, f.Kind(), "%v", key)
 	}
+	for _, header := range [][]string{{""}, {"a", "b"}, {"a", "a"}} {
+		req := request("", `{}`)
+		req.Extra = &mcp.RequestExtra{Header: http.Header{"Idempotency-Key": header}}
+		require.Equal(t, fault.KindValidation, refused(t, server, req).Kind(), "%v", header)
+	}
 	require.Zero(t, b.paid.Load())
 	require.Equal(t, "payment 1", says(t, server, strings.Repeat("k", 255), `{}`))
 }
