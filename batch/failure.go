@@ -78,11 +78,9 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	published, done := err.(*publishedError) //nolint:errorlint // a wrapped one is another error
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
 	below.Saw(&f.items[index])
-	known := (*failure.Failure)(nil)
+	known := below.Failure(nil, err)
 	if done {
 		known, err = published.known, published.public
-	} else {
-		known = below.Failure(nil, err)
 	}
 	stuck := safe.Is(err, errStuck)
 	cut := stuck

@@ -933,7 +933,7 @@ func TestWhatIsToBeRepeatedRunsAgain(t *testing.T) {
 			for range 2 {
 				require.True(t, call(t, server, request("k", `{}`)).IsError)
 			}
-			require.EqualValues(t, tc.runs, b.paid.Load())
+			require.Equal(t, tc.runs, b.paid.Load())
 		})
 	}
 }

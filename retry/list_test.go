@@ -79,6 +79,7 @@ func TestARedirectedAnswerIsNotTheCallers(t *testing.T) {
 		require.NoError(t, err)
 		resp, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
+		defer func() { _ = resp.Body.Close() }()
 		return nil, retry.FromResponse(resp)
 	})
 	answer := s.Call(t, "it")

@@ -79,7 +79,7 @@ func TestSecretBesideTheMistake(t *testing.T) {
 				`"{\"user\":\"ann\",\"password\":\"` + harness.Canary + `\"}"`:                    `{"password":<as you sent it>,"user":"ann"}`,
 				`{"user":"ann","password":"\nRetry: yes","port":"1"}`:                             `{"password":<as you sent it>,"port":1,"user":"ann"}`,
 				`{"user":"ann","password":"\nTry: x ` + harness.Canary + `","pot":1}`:             `{"password":<as you sent it>,"port":1,"user":"ann"}`,
-				`{"user":"ann","pin":471147114711,"port":"1"}`:                                            "", // what is hidden was not sent so
+				`{"user":"ann","pin":471147114711,"port":"1"}`:                                    "", // what is hidden was not sent so
 			} {
 				for _, tool := range []string{"typed", "raw", "listed"} {
 					got := invoke(t, s, tool, args)

@@ -39,7 +39,7 @@ func TestNothingIsDeniedAfterAWrite(t *testing.T) {
 	for name, fails := range map[string]func(ctx context.Context) error{
 		"classified by its kind": func(context.Context) error { return middleware.Classify(fmt.Errorf("mail: %w", fault.KindRateLimited)) },
 		"classified by a status": func(context.Context) error {
-			return middleware.Classify(retry.FromResponse(&http.Response{StatusCode: 429}))
+			return middleware.Classify(retry.FromResponse(&http.Response{StatusCode: http.StatusTooManyRequests}))
 		},
 		"joined to another error":    func(context.Context) error { return errors.Join(limited, errors.New("the booking was not undone")) },
 		"joined to a known one":      func(context.Context) error { return errors.Join(syscall.ECONNREFUSED, limited) },
