@@ -132,8 +132,8 @@ func TestOrderOfEverything(t *testing.T) {
 				{"read_more", `{"cursor":"x"}`, "id call log"},
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
-				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h owner <b <a log" +
-					" whose >a >b owner limit h h h <b <a log size size end log"},
+				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h owner <b <a log rule" +
+					" whose >a >b owner limit h h h <b <a log rule size size end log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
