@@ -271,12 +271,12 @@ func userAtHost(t *text, i int) {
 	end := t.skip(dotted, i+1)
 	from := t.back(inUserInfo, i)
 	sign := strings.IndexAny(t.s[from:i], ":/")
-	if sign <= 0 || end == i+1 {
+	if sign <= 0 {
 		return
 	}
 	user, pw, host := t.s[from:from+sign], t.s[from+sign+1:i], strings.TrimRight(t.s[i+1:end], ".")
 	labels := strings.Count(host, ".")
-	if addressees[strings.ToLower(user)] || strings.Contains(pw, "/") || len(pw) < 4 || strings.HasPrefix(host, "sha256") {
+	if host == "" || addressees[strings.ToLower(user)] || strings.Contains(pw, "/") || len(pw) < 4 || strings.HasPrefix(host, "sha256") {
 		return
 	}
 	if t.s[from+sign] == '/' {
