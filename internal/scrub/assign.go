@@ -9,7 +9,7 @@ var (
 	blankNames = set("password requirepass masterauth rootpw bindpw")
 	// lastWords are second words of a secret's name, such as the key of "API key"; firstWords are what stands before them.
 	lastWords  = set("key token secret keys tokens")
-	firstWords = set(`api access secret private client account signing encryption decryption master auth session shared service license ssh app bot
+	firstWords = set(`unseal api access secret private client account signing encryption decryption master auth session shared service license ssh app bot
 		aes hmac jwt subscription function deploy webhook sha256 sha512 aes128 aes256`)
 	// codeWords stand before the code that a person types, and phraseWords before a phrase.
 	codeWords   = set("verification security recovery backup confirmation activation authentication invite invitation access login reset")
@@ -37,7 +37,7 @@ func assignment(t *text, i int) {
 	if first < from && t.fold(end, " provided") {
 		end += len(" provided")
 	}
-	if t.element(name, from, end) {
+	if t.element(k, name, from, end) {
 		return
 	}
 	low := strings.ToLower(name)
@@ -61,6 +61,9 @@ func (t *text) kindOf(name string, from, end int) (_ kind, first int) {
 	k := kindOfName(name)
 	if k > session || len(name) > longest {
 		return k, from
+	}
+	if t.at(end) == '=' && (strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_PAT")) { // of the environment
+		return session, from
 	}
 	low := strings.ToLower(name)
 	switch t.at(from - 1) {
@@ -89,7 +92,7 @@ var betweens = []struct {
 }{
 	{"=", compile(`[:?+|>.!~]{0,3}=` + lastSign + `[ \t]*`)}, // also := and ||=
 	{"", compile(`:(?P<is>//)`)},                             // a scheme
-	{"=", compile(`:[ \t]*(?i:str)\w*[ \t]*=[ \t]*`)},        // password: str = "..."
+	{"=", compile(`:[ \t]*(?:(?i:str)\w*[ \t]*=[ \t]*|[A-Z]\w*(?:\[(?:[\w., |\[]+|\](?P<is>[\],]))*\])?[ \t]+=[ \t]+)`)}, // password: str = "..."
 	{": ", compile(`:` + lastSign + `[ \t]+`)},
 	{":", compile(`:(?P<not>:)` + lastSign)},
 	{": ", compile(`：[ \t]*`)},
@@ -98,7 +101,7 @@ var betweens = []struct {
 	{"|", compile(`\|[ \t]+`)}, // a table
 	{"(", compile("(?P<after>[\\w.$-])\\([ \\t]*(?P<not>\"\"|''|``)(?P<is>[bru]?[\"'`]|[A-Z]\\w*\\([\"'])")}, // setPassword("...")
 	{">", compile(`</key>\s*<string>`)}, // a property list
-	{"=", compile("(?P<after>[ \\t])(?i:to )(?P<is>[\"'`])")},
+	{"to", compile("(?P<after>[ \\t])(?i:to )(?P<is>[\"'`])")},
 	{"=", compile(`(?P<after>[ \t])(?i:for )[^=\n]{0,120}=[ \t]*(?P<is>["']|(?i:password))`)}, // SET PASSWORD FOR 'u'@'h' = '...'
 	{"=", compile(`(?:::[\w ]+)?(?:,[\w ,:()]*)?\)+[ \t]*=(?P<is>\()`)},                       // Key (token)=(...) of Postgres
 	{"=", compile(`\r?\n\d+\) (?P<is>")`)},                                                    // of redis-cli
@@ -108,17 +111,16 @@ var betweens = []struct {
 const lastSign = `[=:?+|>]{0,2}(?P<not>[=:?+|>])`
 
 var (
-	nameEnd      = compile("(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?")                 // var token string = "..."
-	nextArgument = compile("(?:\\\\*[\"'`][ \\t]+(?P<is>\\\\*[\"'`][^-\"'`])|,[ \\t]+(?P<is>[^\\s\\v,\\]\"'-][^\\s\\v,\\]]*[,\\]]))") // ["--token" "..."], [--token, ...]
-	partOfForm   = compile(`"[ \t]*(?:;[^\n]*)?(?:\r?\n[\w-]+: [^\n]*)*\r?\n(?:\r?\n)+`)
-	nextText     = compile("(?:\\\\*[\"'`])?,\\s*(?P<is>\\\\*[bru]?[\"'`])") // header.Set("X-Api-Key", "..."), ["--token", "..."]
+	nameEnd      = compile("(?: \\d(?P<is>:))?(?:\\\\*[\"'`]\\]?|\\])?[ \\t]*(?:(?P<after>[\"'`\\] \\t])(?i:string)[ \\t]*(?P<is>=))?") // var token string = "..."
+	nextArgument = compile("(?:\\\\*[\"'`][ \\t]+(?P<is>\\\\*[\"'`][^-\"'`])|,[ \\t]+(?P<is>[^\\s\\v,\\]\"'-][^\\s\\v,\\]]*[,\\]]))")   // ["--token" "..."], [--token, ...]
+	// The help of a flag has its value, if it has one: -password string, "(default ...)".
+	defaultOfFlag = compile(`[ \t]+[a-z]+(?:[ \t]+[^\n(]*|\n[^\n(]*)\(default (?P<is>")`)
+	partOfForm    = compile(`"[ \t]*(?:;[^\n]*)?(?:\r?\n[\w-]+: [^\n]*)*\r?\n(?:\r?\n)+`)
+	nextText      = compile("(?:\\\\*[\"'`])?,\\s*(?P<is>\\\\*[bru]?[\"'`])") // header.Set("X-Api-Key", "..."), ["--token", "..."]
 )
 
 // separator returns where the value is that belongs to the name s[from:end], and what stands between.
 func (t *text) separator(k kind, from, end int, name string) (value int, sep string) {
-	if t.at(end) == '>' {
-		return 0, ""
-	}
 	i := nameEnd(t, end)
 	for _, n := range betweens {
 		if value = n.like(t, i); value >= 0 {
@@ -126,17 +128,19 @@ func (t *text) separator(k kind, from, end int, name string) (value int, sep str
 		}
 	}
 	quote, isFlag := t.in(quotes, t.skip(backslashes, end)), t.has(from-2, "--") || t.at(from-1) == '-' && (from == 1 || t.in(space, from-2) || t.in(quotes, from-2))
+	if isFlag {
+		for _, given := range []pattern{nextArgument, defaultOfFlag} {
+			if value = given(t, end); value >= 0 {
+				return value, "="
+			}
+		}
+	}
 	if i > end && t.in(blank, i-1) && (isFlag && !quote && t.at(i) != '(' && strings.IndexByte(name, '$') < 0 || blankNames[name] && name != "password" || name == "password" && t.behindLogin(from)) {
 		return i, " "
 	}
 	if t.has(from-len(`name="`), `name="`) {
 		if value = partOfForm(t, end); value >= 0 {
 			return value, "\n"
-		}
-	}
-	if isFlag {
-		if value = nextArgument(t, end); value >= 0 {
-			return value, "="
 		}
 	}
 	if quote || t.at(i) == ',' {

@@ -13,8 +13,8 @@ var (
 	// What stands before a value is a type: of YAML, of PHP's var_dump, or of spew, with its length and its address.
 	typed = compile(`(?:!+[a-z]+[ \t]+|(?:\r?\n)?[ \t]*string(?:\([0-9]+\))?[ \t]+(?P<is>["'])|` +
 		`\([*\[\]\w.]+\)[ \t]?(?:\(0x[0-9a-f]+\)[ \t]?)?(?:(?:\((?P<is>\())?\(len=\d[^()\n]*\)[ \t])?(?P<is>["'{]))`)
-	arrow   = compile("[\"'`][ \\t]*->[ \\t]*(?P<is>[\"'`])") // the old value of terraform, before the new one
-	tagEnd  = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)    // <password type="x">
+	arrow   = compile("[\"'`][ \\t]*(?:->|!=)[ \\t]*(?P<is>[\"'`])") // the old value of terraform or of a test, before the new one
+	tagEnd  = compile(`(?: (?:[^/<>\n]+|/(?P<not>>))*)?>`)           // <password type="x">
 	phrases = compile(`(?P<hide>[a-z]+(?:[ ,]+[a-z]+)+)`)
 )
 
@@ -39,9 +39,10 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	switch {
 	case strings.IndexByte(s[max(start, i-4):i], '!') >= 0 && !t.in(quotes, i), // password != confirmed
 		t.parsed(start), colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
-		start+len(name) == i-1 && t.at(i-1) == '=' && t.in(quotes, i) && (t.at(start-1) == s[i] || t.at(start-1) == '`'): // `password=' is unknown
+		t.in(quotes, i) && (t.at(start-1) == s[i] || t.at(start-1) == '`') && (s[start+len(name):i] == "=" || s[start+len(name):i] == ": " && t.in(besideQuote, i+1)), // `password=' is unknown, 'Password: '
+		sep == "to" && k != password && worded(s[i+1:t.skip(inQuote, i+1)]):                                                                                           // argument "token" to "connect"
 		return
-	case colon && t.at(i) == '{': // an object has names of its own
+	case t.at(i) == '{' && (colon || t.spaced(start+len(name), i) && strings.IndexByte(" \"'", t.at(i+1)) >= 0): // an object has names of its own
 		if value, sep := t.member(i + 1); value > 0 {
 			t.value(k, name, sep, start, value)
 		}
@@ -63,7 +64,7 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 			return
 		}
 		i = after
-	} else if sep != "(" && sep != "|" && t.isCode(name, i) {
+	} else if sep != "(" && sep != "|" && t.isCode(k, name, start+len(name), i) {
 		t.decided(codeWord(t, inFront(t, i))) // what is a name in it, is none
 		return
 	}
@@ -112,43 +113,87 @@ func (t *text) renewed(i int) {
 }
 
 // isCode reports whether at i stands code in which a value is named, rather than the value: a call, an element or a member
-// of something, or a variable of the same name.
-func (t *text) isCode(name string, i int) bool {
+// of something, a constant, what a shell puts in, or a variable that is named like a secret. end is that of the name that
+// it is given to.
+func (t *text) isCode(k kind, name string, end, i int) bool {
 	const most = 96
+	sign, shell := t.s[end:i], t.at(i+1) == '$' && (t.at(i) == '"' || t.at(i) == '`')
+	if shell {
+		i++
+	}
 	from := inFront(t, i)
-	end := max(from, codeWord(t, from))
-	v := t.s[from:t.trim(from, min(end, from+most), ".:?")]
-	if v == "" || !isLetter(v[0]) && v[0] != '_' || end-from >= most {
+	after := max(from, codeWord(t, from))
+	v, c := t.s[from:t.trim(from, min(after, from+most), ".:?")], t.at(after)
+	if shell = t.at(from-1) == '$'; shell && (c == '(' || c == '/' || braced(t, after) >= 0) || t.at(i) == '(' && t.has(t.bracketed(i)+1, " =>") {
+		return true
+	} else if v == "" || !isLetter(v[0]) && v[0] != '_' || after-from >= most {
 		return false
 	}
 	v = strings.ReplaceAll(strings.ReplaceAll(v, "->", "."), "::", ".")
-	if c := t.at(end); c == '(' || c == '[' {
-		closed := t.bracketed(end)
-		inside := t.s[end:min(closed, end+most)]
+	if c == '(' || c == '[' {
+		closed := t.bracketed(after)
+		inside := t.s[after:min(closed, after+most)]
 		if arg := strings.IndexAny(inside, quoteMarks); arg > 0 { // what is looked up, perhaps
-			arg += end + 1
+			arg += after + 1
 			of := t.s[arg:min(t.skip(inQuote, arg), arg+most)]
-			return len(of) < 2 || kindOfName(of) != noSecret && !password.looks(of) || of[0] == '.' || of[0] == '/'
+			named := kindOfName(of) != noSecret || k != password && t.in(word, after+1) && t.in(word, after+2) || strings.HasPrefix(v[strings.LastIndexByte(v, '.')+1:], "get")
+			return len(of) < 2 || named && v != "byte" && !password.looks(of) || of[0] == '.' || of[0] == '/'
 		}
-		function := isLower(v[0]) && strings.Trim(v, "0123456789") == v || strings.IndexByte(v, '.') > 0 || t.has(from-len("new "), "new ") ||
-			closed == end+1 || strings.ContainsAny(inside, ",=")
-		return t.at(end+1) == ':' || function && t.at(closed) == closing[c] && !t.in(typeNext, closed+1)
+		function := !isUpper(v[0]) && strings.Trim(v, "0123456789") == v || strings.IndexByte(v, '.') > 0 || t.has(from-len("new "), "new ") ||
+			closed == after+1 || strings.ContainsAny(inside, ",=")
+		return t.at(after+1) == ':' || function && (t.at(closed) == closing[c] && !t.in(typeNext, closed+1) || strings.ContainsAny(v, "._") && !password.looks(v))
 	}
-	return strings.EqualFold(v, name[strings.LastIndexByte(name, '.')+1:]) || isMember(v)
+	names, closes := kindOfName(v) != noSecret, t.in(ends, t.skip(blank, after))
+	switch spaced := t.spaced(end, i); {
+	case shell && names, sameName(v, t.s[end-len(name)+strings.LastIndexByte(name, '.')+1:end]), isMember(v):
+		return true
+	case !isIdentifier(v), k.looks(v), password.looks(v):
+		return false
+	case strings.HasPrefix(name, "self."), strings.HasPrefix(name, "this."), strings.IndexByte(v, '_') > 0 && strings.Trim(v, "_"+uppers) == "": // RIGHT_BRACE
+		return true
+	case k == password:
+		return names && strings.ContainsAny(v[1:], "._"+uppers) && closes && !(spaced && c != ';' && c != ')')
+	case strings.Contains(sign, "=="), spaced && operator(t, after) >= 0, codeStarts[v]:
+		return true
+	case strings.IndexByte(v, '.') > 0 && strings.IndexAny(v, "0123456789") < 0:
+		return spaced || closes || sign[0] == ':'
+	default:
+		return names && (closes || spaced && strings.ContainsAny(v[1:], "_"+uppers) && !strings.HasPrefix(v, "my") && !strings.HasPrefix(v, "super"))
+	}
+}
+
+// spaced reports whether an assignment has a blank on both sides, as code has it.
+func (t *text) spaced(end, i int) bool {
+	gap := strings.IndexByte(t.s[end:i], ' ')
+	return gap >= 0 && t.in(blank, i-1) && strings.IndexByte(t.s[end+gap:i], '=') > 0
+}
+
+func isIdentifier(v string) bool {
+	return strings.Trim(strings.ToLower(v), lowers+"_.?0123456789") == ""
+}
+
+// sameName reports whether a word is the name that it is given to, however the words of it are joined.
+func sameName(v, name string) bool {
+	var a, b [320]byte
+	return strings.EqualFold(v, name) || string(split(a[:0], v)) == string(split(b[:0], name[:min(len(name), 64)]))
 }
 
 // isMember reports whether a word is a member of something, as code has it: var.db_password, ctx.session.token.
 func isMember(v string) bool {
 	of, _, member := strings.Cut(v, ".")
-	return member && strings.Trim(strings.ToLower(v), lowers+"_.?0123456789") == "" && !generated(v) &&
-		(owners[of] || strings.IndexByte(v, '_') > 0 && kindOfName(v) != noSecret)
+	return member && isIdentifier(v) && !generated(v) && (owners[of] || strings.IndexByte(v, '_') > 0 && kindOfName(v) != noSecret)
 }
 
 var (
-	typeNext = chars("A-Za-z{")
-	codeWord = compile(`[\w.:?]+(?:->[\w.:?]+)*`)
-	inFront  = compile(`(?:await |new |[&*$@!]|\[\])*`)
-	owners   = set(`var local module data self this cls config cfg conf settings options opts args params props state ctx context req request res response
+	typeNext    = chars("A-Za-z{")
+	ends        = chars(",;)}")
+	besideQuote = chars(" \\t\\n,;)\\]")
+	codeWord    = compile(`[\w.:?]+(?:->[\w.:?]+)*`)
+	inFront     = compile(`(?:await |new |[&*$@!]|\[\]|\[(?P<is>[A-Za-z]\w*[.(]))*`)
+	braced      = compile(`\{[\w.]+(?::?-)?\}`) // without another value
+	operator    = compile(`[ \t]+(?:[+*?]|&&|\|\||\?\?|[=!]==?)[ \t]`)
+	codeStarts  = set("function async lambda void iota")
+	owners      = set(`var local module data self this cls config cfg conf settings options opts args params props state ctx context req request res response
 		event env environ process os app user form input inputs values secrets vault session client body each github steps needs headers`)
 )
 
@@ -257,7 +302,7 @@ type memberAt struct {
 }
 
 var (
-	memberSign = compile("(?:\\\\*[\"'`])?[ \\t]*[:=][ \\t]*")
+	memberSign = compile("(?:\\\\*[\"'`])?[ \\t]*[:=](?P<not>=)[ \\t]*")
 	members    = map[string]string{
 		"value": "=", "val": "=", "plain": "=", "plaintext": "=", "stringvalue": "=", "cleartext": "=", "received": "=", "input_value": "=",
 		"content": "|", "input": "|", "data": "|", "key": "|", "text": "|", "string": "|", "s": "|", "raw": "|", "default": "|", "secret": "|", "token": "|", "password": "|",
@@ -289,7 +334,7 @@ var inItem = chars("^ \\t\\n\\r\"'")
 
 // element hides the text of an element of XML or HTML that has the name s[from:end], or has it in an attribute. It reports
 // whether it is one.
-func (t *text) element(name string, from, end int) bool {
+func (t *text) element(k kind, name string, from, end int) bool {
 	open := from - 1
 	if t.at(open) == ':' { // of a namespace
 		open = t.back(word, open) - 1
@@ -305,31 +350,23 @@ func (t *text) element(name string, from, end int) bool {
 		if i = t.skip(inTag, end+1) + 1; t.at(i-2) == '/' {
 			return false
 		}
-		if t.has(i, "<value>") {
-			i += len("<value>")
-		}
 	default:
 		return false
 	}
-	i = t.skip(space, i)
-	if t.has(i, "<![CDATA[") {
-		i += len("<![CDATA[")
-	}
+	usage := tag && t.at(i) == ' ' || t.at(open-1) == '=' // --password <password> FILE
+	i = elementStart(t, i)
 	to := t.skip(inElement, i)
-	after := to
-	if t.has(after, "]]>") {
-		after += len("]]>")
-	}
+	after := elementEnd(t, to)
 	if t.has(after, "</") {
 		closing := t.s[after+2 : t.skip(inClosing, after+2)]
 		if tag && (len(closing) < len(name) || !strings.EqualFold(closing[len(closing)-len(name):], name)) {
 			return false
 		}
-	} else if after < len(t.s) || t.skip(solid, i) < to {
+	} else if usage || after < len(t.s) || t.skip(solid, i) < to {
 		return false // no element, or one that is cut off
 	}
 	v := t.s[i:t.trim(i, to, " \t\r\n")]
-	if strings.Trim(v, "\"'`.,:;!?()[]{}") == "" || placeholder(v) {
+	if strings.Trim(v, "\"'`.,:;!?()[]{}") == "" || placeholder(v) || k == session && !k.looks(v) {
 		return false
 	}
 	t.hide(i, i+len(v))
@@ -338,9 +375,11 @@ func (t *text) element(name string, from, end int) bool {
 }
 
 var (
-	inTag     = chars("^<>\\n")
-	inElement = chars("^<\\]")
-	inClosing = chars("A-Za-z0-9_.:-")
+	elementStart = compile(`(?:<value>)?\s*(?:<!\[CDATA\[)?`)
+	elementEnd   = compile(`(?:\]\]>)?`)
+	inTag        = chars("^<>\\n")
+	inElement    = chars("^<\\]")
+	inClosing    = chars("A-Za-z0-9_.:-")
 )
 
 // quoted returns where ends what has been quoted from i on; without an end it goes on to the end of the line, or the text.

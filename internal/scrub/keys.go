@@ -21,9 +21,8 @@ a x 16 ABIA ACCA EAAC EAAM EAAB EAAG ls__ e2b_ p8e- ico- phc_ phx_ pnu_ sess-
 an x 16 DO00 ATBB fw_ rnd_ API-
 x 20 hf_ api_org_ npm_ ntn_ CLOJARS_ dp.pt. dp.ct. dp.sa. csk- AKCp cmVmdGtu EZAK EZTK rdme_
 an x 24 s. cio secret_
-d 16 ya29. sq0atp- sq0csp- GOCSPX- GR1348941 tskey- nvapi- sha256~ sb_secret_ sb_publishable_ dckr_pat_ dckr_oat_ tgp_v1_ tvly- xkeysib-
+d 16 ya29. sq0atp- sq0csp- GOCSPX- GR1348941 tskey- nvapi- sha256~ sb_secret_ sb_publishable_ dckr_pat_ dckr_oat_ tgp_v1_ tvly- xkeysib- xsmtpsib- NRII- ldsk- hvs. hvr. hvb. AIza figd_ figo_ HRKU- duffel_test_ duffel_live_ tk-us- PMAK- fio-u-
 d 20 pat-na1- pat-na2- pat-eu1- pat-ap1- dnkey-
-d 16 xsmtpsib- NRII- ldsk- hvs. hvr. hvb. AIza figd_ figo_ HRKU- duffel_test_ duffel_live_ tk-us- PMAK- fio-u-
 t 16 glpat- glptt- gldt- glrt- glcbt- glffct- glft- glimt- glagent- gloas- glsoat- pscale_tkn_ pscale_oauth_ pscale_pw_ dt0c01. dp.st.
 t 30 SG.
 an t 50 pat. sat. pat t1.

@@ -78,10 +78,7 @@ func chosen(v string) bool {
 	if digits(v) {
 		return true
 	}
-	letter, digit := false, false
-	for i := range len(v) {
-		letter, digit = letter || isLetter(v[i]), digit || isDigit(v[i])
-	}
+	letter, digit := strings.ContainsAny(v, lowers+uppers), strings.ContainsAny(v, "0123456789")
 	if sign := strings.LastIndexAny(v[:len(v)-1], "!@#$%^*~"); letter && sign > 0 && !(v[sign] == '@' && strings.IndexByte(v[sign:], '.') >= 0) && !strings.ContainsAny(v, "/(") {
 		return true
 	}
@@ -116,7 +113,7 @@ var (
 
 // placeholder reports what stands in the place of a secret: <token>, [token], ${TOKEN}, ****, YOUR_KEY.
 func placeholder(v string) bool {
-	v = strings.TrimPrefix(v, "Bearer ")
+	v = strings.TrimPrefix(strings.TrimPrefix(v, "Bearer "), "Basic ")
 	inside := strings.Trim(v, "<>[]{}()\"'`.,;:!?")
 	low := strings.ToLower(inside[:min(len(inside), 5)])
 	switch {
@@ -124,14 +121,23 @@ func placeholder(v string) bool {
 		return true
 	case len(v) >= 40 || inside == "":
 		return false
-	case v[0] == '<', v[0] == '[', v[0] == '{':
-		return strings.IndexByte(inside, '=') < 0 && (strings.Trim(inside, "_ -|./"+uppers) == "" || strings.Trim(inside, "_ -|./"+lowers) == "")
-	case strings.HasPrefix(v, "${") && isMember(strings.TrimSuffix(v[2:], "}")): // ${var.token}
-		return true
+	case v[0] == '<':
+		return strings.IndexByte(inside, '=') < 0 && (strings.Trim(inside, "_ -|./"+uppers) == "" || strings.Trim(inside, "_ -|./"+lowers) == "" || !generated(v) && strings.IndexByte(v, '(') > 0)
+	case v[0] == '[', v[0] == '{': // in which a list or a driver has any word
+		return kindOfName(inside) != noSecret && worded(strings.ReplaceAll(inside, " ", "_")) || masks[strings.ToLower(inside)]
 	case v[0] == '$' || v[0] == '%': // ${TOKEN}, %TOKEN%, %v
-		return strings.Trim(v, "${}%_"+uppers) == "" || v[0] == '$' && digits(v[1:]) || len(v) <= 3 && strings.Trim(v[1:], "+#qsdvxwT") == ""
+		return strings.Trim(v, "${}%_"+uppers) == "" || strings.HasPrefix(v, "${") && strings.Trim(v, "${}_0123456789"+uppers) == "" || v[0] == '$' && worded(strings.Trim(inside, "${")) && kindOfName(inside[1:]) != noSecret || v[0] == '$' && digits(v[1:]) || len(v) <= 3 && strings.Trim(v[1:], "+#qsdvxwT") == ""
 	}
 	return false
+}
+
+// masks are what programs print in the place of a secret.
+var masks = set("redacted filtered hidden masked removed omitted sensitive protected private scrubbed value object undefined null none nil empty path address sql stack cut")
+
+// masked reports credentials whose password is none: bot:xxxxx, USER:PASSWORD.
+func masked(login string) bool {
+	_, pw, _ := strings.Cut(login, ":")
+	return pw != "" && (strings.IndexByte("xX*$%", pw[0]) >= 0 && placeholder(pw) || metavariables[pw])
 }
 
 // cutRun returns the first letters and digits of a text that stand together, and what is behind them.

@@ -205,6 +205,8 @@ func TestWhatIsHidden(t *testing.T) {
 		"scott/swordfish@orcl":             "",
 		"hunter2x@db.example.com":          "",
 		"bob:hunter2x@":                    "",
+		"scott/hunter2x@. And more":        "",
+		"bob:hunter2x@...":                 "",
 		"hooks.slack.com/services/T0/B0/x": "hooks.slack.com/[redacted]",
 	} {
 		if want == "" {

@@ -47,14 +47,14 @@ const secretNames = passwordNames + codeNames + phraseNames + `
 	_account_key_ _shared_key_ _service_key_ _session_key_ _ssh_key_ _auth_key_ _license_key_ _function_key_ _functions_key_ _subscription_key_
 	_aes_key_ _128_key_ _256_key_ _512_key_ aeskey_ _hmac_key_ hmackey_ _jwt_key_ _enc_key_ _data_key_ _cipher_key_ _decryption_key_ _crypto_key_ _application_key_ _customer_key_
 	_signature_key_ _serial_key_ _product_key_ _activation_key_ _webhook_key_ _sas_key_ _secure_key_ _dek_ _community_string_ _code_verifier_ _client_assertion_
-	_pem_key_ _webhook_ur 令牌_ 密钥_ トークン_ токен_
+	_pem_key_ _unseal_key_ _webhook_ur 令牌_ 密钥_ トークン_ токен_
 	_dsn_ connection_string_ connectionstring_ _conn_str_ _database_ur _db_ur _postgres_ur _mysql_ur _redis_ur _mongo_ur
 	_mongodb_ur _amqp_ur _broker_ur _jdbc_ur`
 
 //nolint:gosmopolitan // some are of other languages
 const (
 	passwordNames = `password_ _pass_word_ passwd_ passphrase_ _pass_phrase_ passcode_ _pass_code_ passwort_ kennwort_ _pwd_ _pswd_ __pass__ requirepass_ masterauth_ _psk_ _preshared_key_ _pre_shared_key_
-		_pass__ userpass_ _pw__ bindpw_ rootpw_ userpw_ _security_answer_ _senha_ contrasena_ contraseña_ motdepasse_ _mot_de_passe_ _mdp_ _kata_sandi_
+		_pass__ userpass_ _sshpass__ _storepass_ _keypass__ _pw__ bindpw_ rootpw_ userpw_ _security_answer_ _senha_ contrasena_ contraseña_ motdepasse_ _mot_de_passe_ _mdp_ _kata_sandi_
 		密码_ 密碼_ 口令_ パスワード_ пароль_ 비밀번호_ पासवर्ड_ পাসওয়ার্ড_ `
 	codeNames   = `_pin__ _pin_code_ _pin_number_ _ssn_ _social_security_ _cvv_ _cvc_ _otp_ _card_number_ _recovery_code_ _backup_code_ _access_code_ _verification_code_ _security_code_ `
 	phraseNames = `_mnemonic_ _seed_phrase_ `
@@ -64,17 +64,14 @@ const (
 )
 
 // quietNames say that it is a number, a yes or no, a kind or a place, and not the secret itself. They win.
-const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __require_ __requires_ __enable_ __disable_ __allow_ __show_
-	__supports_ _count__ _per_ _limit__ _limits__ _length__ _len__ _size__ _type__ _name__ _policy__ _expiry__ _expires__ _expires_in__
-	_expiration__ _at__ _ttl__ _lifetime__ _age__ _enabled__ _required__ _method__ _methods__ _mode__ _scheme__ _provider__
-	_endpoint__ _budget__ _usage__ _version__ _strength__ _rules__ _format__ _status__ _valid__ _encryption__ _helper__ _source__ _mechanism__ _index__ _position__ _header__
-	_cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__
-	_thinking_tokens__ _used_tokens__ _remaining_tokens__ _context_tokens__ _min_length__ _max_length__ token_id__ token_url_
-	token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_ bos_token_
-	pad_token_ stop_token_ next_token__ continuation_token__ pagination_token__ skip_token__ cursor_token__
-	error__ errors__ exception__ _invalid__ _expired__ _missing__ _denied__ _failed__ _malformed__ _mismatch__ _not_found__ _disabled__
-	_revoked__ _blocked__ _pending__ _boarding_pass__ _first_pass__ _second_pass__ _single_pass__ _multi_pass__ _low_pass__ _high_pass__
-	_band_pass__ _all_pass__ _fast_pass__ _render_pass__ _ski_pass__ _season_pass__ _num_pass__ _test_pass__`
+const quietNames = `__is_ __has_ __max_ __min_ __num_ __total_ __use_ __no_ __require_ __requires_ __enable_ __disable_ __allow_ __show_ __supports_ _count__ _per_ _limit__ _limits__ _length__ _len__
+	_size__ _type__ _name__ _policy__ _expiry__ _expires__ _expires_in__ _expiration__ _at__ _ttl__ _lifetime__ _age__ _enabled__ _required__ _method__ _methods__ _mode__ _scheme__
+	_provider__ _endpoint__ _budget__ _usage__ _version__ _strength__ _rules__ _format__ _status__ _valid__ _encryption__ _helper__ _source__ _mechanism__ _index__ _position__
+	_header__ _cost__ _prompt_tokens__ _completion_tokens__ _input_tokens__ _output_tokens__ _cached_tokens__ _reasoning_tokens__ _thinking_tokens__ _used_tokens__ _remaining_tokens__
+	_context_tokens__ _min_length__ _max_length__ token_id__ token_url_ token_uri_ _auth_url_ _auth_uri_ page_token_ progress_token_ cancellation_token_ cancel_token_ eos_token_
+	bos_token_ pad_token_ stop_token_ next_token__ continuation_token__ pagination_token__ skip_token__ cursor_token__ __err_ error__ errors__ exception__ _invalid__ _expired__
+	_missing__ _denied__ _failed__ _malformed__ _mismatch__ _not_found__ _disabled__ _revoked__ _blocked__ _pending__ _boarding_pass__ _first_pass__ _second_pass__ _single_pass__
+	_multi_pass__ _low_pass__ _high_pass__ _band_pass__ _all_pass__ _fast_pass__ _render_pass__ _ski_pass__ _season_pass__ _num_pass__ _test_pass__ _re__ _regex_ _regexp_`
 
 // nameParts returns the parts of names, which are not needed before something fails.
 var nameParts = sync.OnceValue(func() *struct{ secret, password, code, phrase, session, quiet *parts } {

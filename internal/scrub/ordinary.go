@@ -10,32 +10,25 @@ var (
 	noWords = set("nil null none undefined true false empty blank unset")
 	// plainWords begin what is said about a secret rather than being one: "token: invalid", "get secret: dial tcp ...",
 	// {"password": "must have 8 characters"}. A password that is one of them is not hidden.
-	plainWords = set(`is are was were be been must should shall can cannot can't could would will may might has have had needs need requires expects takes accepts reads
-		not no none nil null undefined true false empty blank unset omit include same-origin missing required optional invalid valid expired revoked
-		unknown unexpected expected wrong incorrect malformed unsupported unauthorized unauthenticated forbidden denied rejected
-		refused failed failure error too to and or of for from in on at as by with without if when
-		unable please ensure see check got received context dial open read write lookup eof unexpected signature permission connection
-		connect timeout deadline json http https x509 tls net sql pq rpc parse parsing decode decoding validate exec string
-		str int integer number bool boolean object array list file flag option argument parameter value field bytes any type
-		default set provided given found length format example e.g only already exists does did do hidden masked omitted enabled disabled yes ok
-		the a an this that these those it its your you we they he she there here both all each
-		get put post head delete patch edit use create update admin manage view`)
+	plainWords = set(`is are was were be been must should shall can cannot can't could would will may might has have had needs need requires expects takes accepts reads not no none nil null
+		undefined true false empty blank unset omit include same-origin missing required optional invalid valid expired revoked unknown unexpected expected wrong incorrect malformed
+		unsupported unauthorized unauthenticated forbidden denied rejected refused failed failure error too to and or of for from in on at as by with without if when unable please
+		ensure see check got received context dial open read write lookup eof signature permission connection connect timeout deadline json http https x509 tls net sql pq rpc parse
+		parsing decode decoding validate exec string str int integer number bool boolean object array list file flag option argument parameter value field bytes any type default set
+		provided given found length format example e.g only already exists does did do hidden masked omitted enabled disabled yes ok the a an this that these those it its your you we
+		they he she there here both all each get put post head delete patch edit use create update admin manage view`)
 	// proseWords begin a sentence about a password, which goes on. A password that is one of them and has words behind it is
 	// not hidden.
-	proseWords = set(`access account address after algorithm algorithms application arguments asn1 attempt attempts auth authentication authorization
-		backend bad base64 before body bounds buffer bug busy but cache call calls certificate change character characters checksum client
-		code command config configuration constraint content contents cost could count couldn't crypto data database date decrypt
-		decryption destination device directory document duplicate either element encoding encryption end endpoint entry environment
-		every exit external fatal few fetch fields files first function generic handler hash hashed header headers helper host id
-		illegal implementation inappropriate index input inputs insecure installation internal ioctl item key keyring keys large last ldap
-		letter limit line lines local login long lookups lower many max maximum memory message method min minimum more must name names
-		namespaces negative neither network never new nonce note nothing now null old one operation options other out output page password
-		passwords path pattern peer policy previous private problem process prompt protocol public quota rate reason record remote
-		request requested reset response rest result role root rule rules salt same schema scope server service session setting several short
-		size some source stale state status still storage stored strength syntax system table target template terminal text then
-		this time tls token two unix update upper usage user username users value values version vault very via wait warning what where
-		which while who whole why wire words writing you unbound unchanged field account auth via through into over under until about since
-		login reset change based hash field manager protection policy file files store prompt dialog box page form input`)
+	proseWords = set(`access account address after algorithm algorithms application arguments asn1 attempt attempts auth authentication authorization backend bad base64 before body bounds buffer bug
+		busy but cache call calls certificate change character characters checksum client code command config configuration constraint content contents cost count couldn't crypto data
+		database date decrypt decryption destination device directory document duplicate either element encoding encryption end endpoint entry environment every exit external fatal few
+		fetch fields files first function generic handler hash hashed header headers helper host id illegal implementation inappropriate index input inputs insecure installation
+		internal ioctl item key keyring keys large last ldap letter limit line lines local login long lookups lower many max maximum memory message method min minimum more name names
+		namespaces negative neither network never new nonce note nothing now old one operation options other out output page password passwords path pattern peer policy previous
+		private problem process prompt protocol public quota rate reason record remote request requested reset response rest result role root rule rules salt same schema scope server
+		service session setting several short size some source stale state status still storage stored strength syntax system table target template terminal text then time token two
+		unix upper usage user username users values version vault very via wait warning what where which while who whole why wire words writing unbound unchanged through into over
+		under until about since based manager protection store dialog box form`)
 )
 
 // ordinary reports whether s[from:to], which was given for a secret, says something about it, or only where it comes
@@ -43,7 +36,7 @@ var (
 func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 	const most = 256 // many names may have their values end at the same place, and no word is longer
 	v, colon := t.s[from:min(to, from+most)], sep[0] == ':'
-	if harmless(v, !colon && sep != " ") && (len(v) == to-from || !placeholder(v)) {
+	if harmless(v, !colon && sep != " ") && (len(v) == to-from || !placeholder(v)) || k != code && !colon && isNumber(k, strings.TrimRight(v, ")]};,")) {
 		return true
 	}
 	quoted, nameQuoted := t.in(quotes, from-1), t.in(quotes, start-1)
@@ -54,11 +47,15 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 		return !k.looks(v)
 	case sep == "(":
 		function := name[strings.LastIndexByte(name, '.')+1:]
-		return isFile(v) || !k.looks(v) && slices.ContainsFunc(lookUps, func(verb string) bool { return strings.HasPrefix(function, verb) })
-	case sep == "=" && v[0] == '(' && strings.IndexByte(v, ' ') > 0: // (known after apply)
+		return isFile(v) || !k.looks(v) && (k != password && kindOfName(function) == noSecret || slices.ContainsFunc(lookUps, func(verb string) bool { return strings.HasPrefix(function, verb) }))
+	case quoted && strings.ContainsAny(v, "_-"+uppers) && sameName(v, t.s[start:start+len(name)]), // apiKey = "API_KEY"
+		quoted && k != password && strings.Contains(t.s[start:from], "==") && !k.looks(v) && !password.looks(v),
+		sep == ":" && t.at(start-1) == ':' && strings.Contains(t.s[max(0, start-64):start], "arn:") && !generated(v): // arn:aws:secretsmanager:eu-west-1:1234:secret:prod/db
+		return true
+	case v[0] == '(' && strings.IndexByte(v, ' ') > 0: // (known after apply)
 		return strings.Trim(v, "() -"+lowers) == ""
 	case sep == " ":
-		return proseWords[v] || metavariables[v]
+		return proseWords[v] || metavariables[v] || t.at(start-1) == '-' && (v[0] == '-' || t.in(blank, from-2) || t.has(to, "  ") || t.has(start-4, ", --")) && !k.looks(v) && !password.looks(v) // of a help
 	case isPath(v), strings.HasSuffix(name, "auth") && schemes[strings.ToLower(v)], strings.IndexByte(name, '.') > 0 && sep == ":" && len(v) <= 5 && digits(v): // a host and its port
 		return true
 	case !colon, k.looks(v), k == password && password.looks(v):
@@ -82,18 +79,13 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 		return prose && k != password && numberedWord(v)
 	case prose:
 		return k != password || proseWords[low] || suffixed(low, "ed able ible ing ly tion ment")
-	case sep == ":":
-		return permissions[low]
 	default:
-		return suffixed(low, "ed able ible")
+		return sep != ":" && suffixed(low, "ed able ible")
 	}
 }
 
 // alone reports whether nothing else stands in the lines of s[from:to], as in a file of settings.
 func (t *text) alone(from, to int) bool {
-	if t.in(quotes, to) {
-		to++
-	}
 	line := t.back(blank, from)
 	return (line == 0 || t.s[line-1] == '\n') && (to == len(t.s) || t.s[to] == '\n')
 }
@@ -117,11 +109,8 @@ func (t *text) goesOn(i int) bool {
 		i++
 	}
 	next := t.skip(blank, i)
-	if next == i || !t.in(alnum, next) && !t.in(quotes, next) && t.at(next) != '(' && t.at(next) != '<' && t.at(next) != '=' {
+	if next == i || !t.in(alnum, next) && !t.in(quotes, next) && t.at(next) != '(' && t.at(next) != '<' {
 		return false
-	}
-	if t.at(next) == '=' {
-		return true
 	}
 	end := t.skip(named, next)
 	return t.at(end) != ':' && t.at(end) != '=' || t.at(end) == ':' && t.in(space, end+1)
@@ -130,7 +119,6 @@ func (t *text) goesOn(i int) bool {
 var (
 	// lookUps begin the name of a function that is given the name of something, not a secret.
 	lookUps       = []string{"get", "revok", "delete", "list", "find", "look", "load", "read", "parse", "fetch", "check", "has", "ssl_ctx_use", "new", "create"}
-	permissions   = set("read write list get create update delete edit manage admin use access view all none any")
 	metavariables = set("TOKEN PASSWORD SECRET KEY STRING TEXT VALUE FILE PATH NAME PASS URL")
 )
 
@@ -141,6 +129,12 @@ func suffixed(word, suffixes string) bool {
 		}
 	}
 	return false
+}
+
+// isNumber reports a number that is no secret: of few digits, or of a constant.
+func isNumber(k kind, v string) bool {
+	hex := strings.HasPrefix(v, "0x") && (len(v) <= len("0xffff") || k != password && len(v) <= len("0xffffffff"))
+	return hex || k != password && len(v) <= 3 && digits(v)
 }
 
 // isFile reports the name of a file.
@@ -167,9 +161,11 @@ func isPath(v string) bool {
 	v = strings.ReplaceAll(v, "}/", "/") // src/{a => b}/c.go
 	slashes := strings.Count(v, "/")
 	first, _, _ := strings.Cut(strings.TrimPrefix(v, "/"), "/")
-	return slashes > 0 && !generated(v) && (slashes > 1 || v[0] == '.' || v[0] == '~' || isFile(v)) &&
-		(v[0] == '/' && rootNames[first] || worded(strings.Trim(strings.ReplaceAll(v, "*", ""), "~")))
+	return slashes > 0 && !generated(v) && !strings.Contains(v, "//") && (slashes > 1 || v[0] == '.' || v[0] == '~' || isFile(v)) &&
+		(v[0] == '/' && rootNames[first] || worded(pathSigns.Replace(v)))
 }
+
+var pathSigns = strings.NewReplacer("*", "", "~", "", "0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "")
 
 // harmless reports a value that is none whatever stands around it.
 func harmless(v string, assigned bool) bool {
@@ -186,5 +182,5 @@ func harmless(v string, assigned bool) bool {
 			return true
 		}
 	}
-	return len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*.-") == "" || placeholder(v) || strings.HasSuffix(v, "(<nil")
+	return len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*./-") == "" || strings.HasSuffix(v, ": ") || placeholder(v) || strings.HasSuffix(v, "(<nil")
 }

@@ -49,6 +49,7 @@ var plainRules = map[string]string{
 	"go frames":             `\n[^\n]+\([^\n]*\)\n\s+\S+\.(?:go|s):\d+[^\n]*`,
 	"signal":                `(?i)\[signal [^\]\n]*\]`,
 	"python stack":          `(?:Traceback \(most recent call last\):|File "[^\n]*)(?:\n[ \t]+[^\n]*)*`,
+	"php stack":             `#0 .*\.php\(\d+\): .*(?:\n#\d+ .*)*`,
 	"rust stack":            `stack backtrace:(?:\n +[^\n]*)*`,
 	"stack":                 `\sat [\w.$<>]+\([^)\n]*\)(?:\s*at [\w.$<>]+\([^)\n]*\))*`,
 	"sql":                   `(?i)\b(?:select\s[^;\n]*?\sfrom\s|insert into |replace into |merge into |update \S+ set |delete from |create (?:table|index|user|role) |alter |drop |truncate |with \w+ as )[^\n;]*`,

@@ -41,7 +41,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"webhook", on("hooks.", "webhook", "/hook/", "pagerduty.com/integration/", "ifttt.com/trigger/"), webhook, redacted},
 		// A token, whose second part is empty with a shared key. A cursor may begin like one, but has no dot. In base64 a
 		// token, or a private key, but no certificate.
-		{"jwt", on("eyJ", "LS0tLS1CRUdJTi", "ZXlK"), like(`(?:(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})|(?P<hide>(?:LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*|ZXlK[\w+/=-]{20,})))`), redacted},
+		{"jwt", on("eyJ", "LS0tLS1CRUdJTi", "ZXlK"), like(`(?:(?P<path>eyJ[\w-]{6,}\.[\w.-]{7,})|(?P<hide>(?:LS0tLS1CRUdJTi(?P<not>BD|BQV)[\w+/=-]*|ZXlK[\w+/=-]{20,}|eyJhdXRocyI6[\w+/=-]+)))`), redacted},
 		// Schemes of HTTP, without the header. "Bearer authentication" stays: a token has more than the letters of one word.
 		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[a-z_]+=\\w)(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
@@ -52,11 +52,11 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"discord", on("MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), like(`\b(?P<hide>[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,})`), redacted},
 		{"assignment", strings.Fields(nameTriggers), assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
-		{"spoken password", on("password ", "passwort ", "identified "), like(`(?:IDENTIFIED BY (?:PASSWORD )?(?P<not>["'])(?P<word>[^\s\v;,)]+)|\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
+		{"spoken password", on("password ", "passwort ", "identified "), like(`(?:PASSWORD '(?P<hide>[^'\n]+)'|IDENTIFIED BY (?:PASSWORD )?(?P<not>["'])(?P<word>[^\s\v;,)]+)|\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
 			"(?i:is|was) [\"'`]?(?P<is>[^\\s\\v\"',;)\\d]*\\d)(?P<is>[^\\s\\v\"',;)A-Za-z]*[A-Za-z])(?P<word>[^\\s\\v\"',;)]+)" +
 			`|(?P<hide>"[^\s\v"']+"|'[^\s\v"']+')))`), redacted},
 		{"spoken elsewhere", foreignTriggers, foreign, redacted},
-		{"user flag", on(" -u", "'-u", "\"-u", "--user", "basic-auth"), like("(?i:[ \"']-u[\"',]* *|--user[ =]+|basic-auth[ =]+)[\"'`]?(?P<not>[\"'$]*\\$)(?:[^\\s\\v:\"']+:(?P<hide>[^\\s\\v\"']+)|:(?P<hide>[^\\s\\v\"']+)|(?P<hide>[^\\s\\v:\"']{6,}):(?P<is>[\"']))"), redacted}, // of curl
+		{"user flag", on(" -u", "'-u", "\"-u", "--user", "basic-auth"), like("(?i:[ \"']-u[\"',]* *|--user[ =]+|basic-auth[ =]+)(?P<not>[\"']?[$<])(?:'[^\\s:'\"]+:(?P<hide>[^'\\n]+)'|\"[^\\s:'\"]+:(?P<hide>[^\"\\n]+)\"|[\"'`]?(?:[^\\s\\v:\"']+:(?P<not>//)(?P<hide>[^\\s\\v\"']+)|:(?P<hide>[^\\s\\v\"']+)|(?P<hide>[^\\s\\v:\"']{6,}):(?P<is>[\"'])))"), redacted}, // of curl
 		{"flag", toolNames(), toolFlag, redacted},
 		{"command", on("AUTH", "PASS ", "LOGIN "), loginCommand, redacted},
 		{"command of Redis", on("auth default ", `"auth" "`, "setuser ", "> auth "), like(`(?:> (?i:auth) (?:\S+ (?P<is>\S))?(?P<hide>\S+)|"(?i:auth)" (?:"[^"\n]*" (?P<is>"))?"(?P<hide>[^"\n]+)"` +
@@ -73,6 +73,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"python stack", on("Traceback (most recent call last):", `File "`), like(
 			`(?P<hide>(?:Traceback \(most recent call last\):|` + pythonFrame + `)(?:\n[ \t]*` + pythonFrame + `)*)`), stack},
 		{"rust stack", on("stack backtrace:"), like(`(?P<hide>stack backtrace:` + rustFrames + `)`), stack},
+		{"php stack", on("#0 "), like(`(?P<hide>(?P<once>#0 (?:[^.\n]+|\.(?P<not>php\())*)\.php\(\d+\): [^\n]*(?:\r?\n#\d+ [^\n]*)*)`), stack},
 		{"stack", on("at "), like(`(?P<after>[\s\v])(?P<hide>` + frame + `(?:[\s\v]*` + frame + `)*)`), stack}, // of Java, JavaScript and .NET
 		{"sql", on("select ", "select\n", "insert ", "replace ", "merge ", "update ", "delete ", "create ", "alter ", "drop ", "truncate ", "with "), ahead(compileLater(sqlPattern), statement), sql},
 		{"select", on("SELECT"), ahead(compile(selectFrom), statement), sql},

@@ -6,11 +6,11 @@ import "strings"
 // its value without a blank. login is that of docker, podman, az and helm.
 const tools = `
 	-p* mysql mysqldump mysqladmin mariadb 7z
-	-p login mongo mongosh mongodump mongorestore twine cqlsh influx clickhouse-client
+	-p login mongo mongosh mongodump mongorestore twine cqlsh influx clickhouse-client psexec
 	-p|-p* sshpass
 	-P sqlcmd isql bcp tsql unzip zip ipmitool
 	-w ldapsearch ldapadd ldapmodify ldapwhoami
-	-A|-X snmpget snmpwalk
+	-A|-X|-c snmpget snmpwalk snmpset snmpbulkwalk
 	-W pg_dump
 	-a redis-cli
 	-U*% smbclient

@@ -55,9 +55,9 @@ func (u under) hidesNumber(number string) bool {
 }
 
 // tellingNames are names of what describes a secret, besides those that are no secret as they are.
-const tellingNames = `__code__ __error_code__ __status_code__ __errorcode__ _error__ _errors__ _kind__ _reason__ _reasons__ _message__ _messages__ __msg__ _detail__
-	_details__ _description__ _title__ _hint__ _state__ _stage__ _level__ _severity__ _category__ _domain__ _service__ _region__ _realm__
-	__user__ __username__ _scope__ _scopes__ __role__ __roles__ _after__ _seconds__ _attempts__ _retries__ _remaining__ _action__ _operation__`
+const tellingNames = `__code__ __error_code__ __status_code__ __errorcode__ _error__ _errors__ _kind__ _reason__ _reasons__ _message__ _messages__ __msg__ _detail__ _details__ _description__ _title__
+	_hint__ _state__ _stage__ _level__ _severity__ _category__ _domain__ _service__ _region__ _realm__ __user__ __username__ _scope__ _scopes__ __role__ __roles__ _after__ _seconds__
+	_attempts__ _retries__ _remaining__ _action__ _operation__`
 
 var tellingParts = sync.OnceValue(func() *parts { return makeParts(tellingNames, false) })
 

@@ -10,7 +10,7 @@ const (
 		`|cassandra|neo4j|bolt|nats|kafka|ldaps?|smtps?|memcached|couchbase|snowflake)(?:\+[\w+.-]*)?://`
 	plainUser = `[a-z_-]{1,15}`
 	inUser    = `[^\s\v/?#"<>@]`
-	withKey   = `(?:(?P<not>` + private + `)[\w+.-]+://(?P<not>` + plainUser + `@(?P<not>` + inUser + `*@))(?P<hide>(?:` +
+	withKey   = `(?:(?P<not>` + private + `)[\w+.-]+://(?P<not>` + plainUser + `@(?P<not>` + inUser + `*@))(?P<login>(?:` +
 		inUser + `+|@(?P<is>` + inUser + `*@))+)@)`
 	inURLs   = "[^\\s\\v\"<>`]"
 	withJDBC = `(?i:jdbc):(?:(?i:[a-z\d]+):){1,3}//`
@@ -124,6 +124,7 @@ func (t *text) database(from int, userIsToken bool) {
 	case of < 0:
 		t.hide(from, end)
 		return
+	case at > from && masked(t.s[from:at-1]):
 	case at > from && (userIsToken && strings.IndexByte(t.s[from:at-1], ':') < 0 || givenUser(t, from) < 0):
 		t.hide(from, at-1)
 	case at > from:
@@ -270,12 +271,12 @@ func userAtHost(t *text, i int) {
 	end := t.skip(dotted, i+1)
 	from := t.back(inUserInfo, i)
 	sign := strings.IndexAny(t.s[from:i], ":/")
-	if sign <= 0 || end == i+1 {
+	if sign <= 0 {
 		return
 	}
 	user, pw, host := t.s[from:from+sign], t.s[from+sign+1:i], strings.TrimRight(t.s[i+1:end], ".")
 	labels := strings.Count(host, ".")
-	if addressees[strings.ToLower(user)] || strings.Contains(pw, "/") || len(pw) < 4 || strings.HasPrefix(host, "sha256") {
+	if host == "" || addressees[strings.ToLower(user)] || strings.Contains(pw, "/") || len(pw) < 4 || strings.HasPrefix(host, "sha256") {
 		return
 	}
 	if t.s[from+sign] == '/' {
