@@ -44,7 +44,7 @@ func assignment(t *text, i int) {
 	if value, sep := t.separator(k, from, end, low); value > 0 && sep != "" {
 		t.value(k, low, sep, from, value)
 	} else {
-		t.spoken(k, low, end, t.parsed(from))
+		t.spoken(k, low, end)
 	}
 }
 

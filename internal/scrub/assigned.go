@@ -34,28 +34,10 @@ func inQuotes(quote, end string) string {
 
 // value hides the value that starts at i, unless it says something about the secret rather than being it.
 func (t *text) value(k kind, name, sep string, start, i int) {
-	s := t.s
-	colon := sep[0] == ':'
-	switch {
-	case strings.IndexByte(s[max(start, i-4):i], '!') >= 0 && !t.in(quotes, i), // password != confirmed
-		t.parsed(start), colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
-		t.in(quotes, i) && (t.at(start-1) == s[i] || t.at(start-1) == '`') && (s[start+len(name):i] == "=" || s[start+len(name):i] == ": " && t.in(besideQuote, i+1)), // `password=' is unknown, 'Password: '
-		sep == "to" && k != password && worded(s[i+1:t.skip(inQuote, i+1)]):                                                                                           // argument "token" to "connect"
-		return
-	case t.at(i) == '{' && (colon || t.spaced(start+len(name), i) && strings.IndexByte(" \"'", t.at(i+1)) >= 0): // an object has names of its own
-		if value, sep := t.member(i + 1); value > 0 {
-			t.value(k, name, sep, start, value)
-		}
-		return
-	case sep == "\n": // of a form
-		t.hide(i, t.trim(i, t.skip(inLine, i), "\r"))
-		return
-	case colon && (t.at(i) == '\n' || t.at(i) == '\r'):
-		t.below(k, i)
-		return
-	case colon && t.hides(yamlBlock, i), k == phrase && t.hides(phrases, i):
+	if t.settled(k, name, sep, start, i) {
 		return
 	}
+	s, colon := t.s, sep[0] == ':'
 	if after := typed(t, i); after > 0 {
 		if list := t.at(i+1) == '['; t.at(after) == '{' { // a dump of bytes, or an object
 			if list {
@@ -103,6 +85,34 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 	t.hide(from, to)
 	t.renewed(to)
 	t.done[t.rule] = min(behind, from) // what stands there may be another name, "password= api_key: hunter2", or stand before it
+}
+
+// settled reports whether the value that starts at i needs no further look, and hides what it holds: it is
+// no value, or one of a form whose end is known.
+func (t *text) settled(k kind, name, sep string, start, i int) bool {
+	s := t.s
+	colon := sep[0] == ':'
+	switch {
+	case strings.IndexByte(s[max(start, i-4):i], '!') >= 0 && !t.in(quotes, i), // password != confirmed
+		t.parsed(start), colon && fileTypes[name[strings.LastIndexByte(name, '.')+1:]], // auth.go:12: undefined
+		t.in(quotes, i) && (t.at(start-1) == s[i] || t.at(start-1) == '`') && (s[start+len(name):i] == "=" || s[start+len(name):i] == ": " && t.in(besideQuote, i+1)), // `password=' is unknown, 'Password: '
+		sep == "to" && k != password && worded(s[i+1:t.skip(inQuote, i+1)]):                                                                                           // argument "token" to "connect"
+		return true
+	case t.at(i) == '{' && (colon || t.spaced(start+len(name), i) && strings.IndexByte(" \"'", t.at(i+1)) >= 0): // an object has names of its own
+		if value, sep := t.member(i + 1); value > 0 {
+			t.value(k, name, sep, start, value)
+		}
+		return true
+	case sep == "\n": // of a form
+		t.hide(i, t.trim(i, t.skip(inLine, i), "\r"))
+		return true
+	case colon && (t.at(i) == '\n' || t.at(i) == '\r'):
+		t.below(k, i)
+		return true
+	case colon && t.hides(yamlBlock, i), k == phrase && t.hides(phrases, i):
+		return true
+	}
+	return false
 }
 
 // renewed hides the value that takes the place of the one in quotes that ends at i.

@@ -4,7 +4,7 @@ import "strings"
 
 // spoken hides what looks like a secret where a sentence names one: behind the name, or behind a word such as "is" or "to"
 // that follows it. "password hunter2 is wrong", "the token (3f...) was revoked", "changed from ... to ...".
-func (t *text) spoken(k kind, name string, i int, parsed bool) {
+func (t *text) spoken(k kind, name string, i int) {
 	const words, more = 6, 3
 	if strings.IndexByte(" \t(,[<", t.at(i)) < 0 || name == "pass" || name == "auth" || name == "bearer" { // which are verbs, and more
 		return
@@ -14,7 +14,7 @@ func (t *text) spoken(k kind, name string, i int, parsed bool) {
 		from := t.openings(begin)
 		end := t.skip(inWord, from)
 		to := t.trim(from, end, ".,:;!?")
-		if at := t.secretIn(k, name, from, to, parsed); expected && at >= 0 {
+		if at := t.secretIn(k, name, from, to); expected && at >= 0 {
 			t.hide(at, to)
 			t.done[t.rule] = at
 			n = words - more
@@ -33,7 +33,7 @@ func (t *text) spoken(k kind, name string, i int, parsed bool) {
 }
 
 // secretIn returns where a secret begins in the word s[from:to] of a sentence, -1 for nowhere.
-func (t *text) secretIn(k kind, name string, from, to int, parsed bool) int {
+func (t *text) secretIn(k kind, name string, from, to int) int {
 	v := t.s[from:to]
 	pair := k == password || strings.Contains(name, "cred") // which may have a user beside it
 	quoted := t.in(quotes, from-1) && t.at(from-1) == t.at(to)

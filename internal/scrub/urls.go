@@ -286,7 +286,7 @@ func userAtHost(t *text, i int) {
 	} else if labels == 0 && t.at(end) != '/' && t.at(end) != ':' || labels < 2 && !chosen(pw) && !(t.at(end) == '/' && t.in(alnum, end+1)) || isDigit(host[0]) && labels != 3 {
 		return
 	}
-	if pw == "x-oauth-basic" { // behind a token
+	if pw == "x-oauth-basic" { //nolint:gosec // what stands behind a token, and none itself
 		sign = -1
 	}
 	t.hide(from+sign+1, i)
