@@ -165,7 +165,7 @@ func (t *text) isCode(k kind, name string, end, i int) bool {
 		return names && strings.ContainsAny(v[1:], "._"+uppers) && closes && !(spaced && c != ';' && c != ')')
 	case strings.Contains(sign, "=="), spaced && operator(t, after) >= 0, codeStarts[v]:
 		return true
-	case strings.IndexByte(v, '.') > 0 && strings.IndexAny(v, "0123456789") < 0:
+	case strings.IndexByte(v, '.') > 0 && !strings.ContainsAny(v, "0123456789"):
 		return spaced || closes || sign[0] == ':'
 	default:
 		return names && (closes || spaced && strings.ContainsAny(v[1:], "_"+uppers) && !strings.HasPrefix(v, "my") && !strings.HasPrefix(v, "super"))

@@ -69,8 +69,7 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 		end := t.skip(solid, t.skip(blank, to))
 		return end == to || placeholder(strings.TrimRight(t.s[t.skip(blank, to):end], "\"'`.,;)"))
 	case quoted:
-		object := strings.HasPrefix(name, "secret") || strings.HasPrefix(name, "cred") // which may have a name
-		return prose && t.at(to+1) == ' ' && k != password && !nameQuoted && (object && !password.looks(v) || proseWords[low]) || isFile(v)
+		return prose && !nameQuoted && t.namesObject(k, name, v, to) || isFile(v)
 	case t.at(to) == ':' && (to+1 == len(t.s) || t.in(space, to+1)): // the error that is wrapped
 		return letter || k != password && numberedWord(v)
 	case len(v) <= 3 && digits(v) && k != code, isFile(v), isURL(v), strings.IndexByte(v, '(') > 0 && letter:
@@ -82,6 +81,12 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 	default:
 		return sep != ":" && suffixed(low, "ed able ible")
 	}
+}
+
+// namesObject reports whether a quoted v, which ends at to, is the name of a secret that a sentence goes on about.
+func (t *text) namesObject(k kind, name, v string, to int) bool {
+	object := strings.HasPrefix(name, "secret") || strings.HasPrefix(name, "cred") // which may have a name
+	return t.at(to+1) == ' ' && k != password && (object && !password.looks(v) || proseWords[strings.ToLower(v[:min(len(v), 64)])])
 }
 
 // alone reports whether nothing else stands in the lines of s[from:to], as in a file of settings.
