@@ -78,11 +78,19 @@ func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 // pay returns the text of an answer, and the amounts that were paid for it.
 func (l *till) pay(t *testing.T, s *harness.Session, tool, key, args string) (*mcp.CallToolResult, string, []string) {
 	t.Helper()
-	l.paid = nil
+	l.payments() // an item of an earlier call may still run
 	res, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args), Meta: mcp.Meta{specKey: key}})
 	require.NoError(t, err)
 	require.NotEmpty(t, res.Content)
-	return res, res.Content[0].(*mcp.TextContent).Text, l.paid
+	return res, res.Content[0].(*mcp.TextContent).Text, l.payments()
+}
+
+// payments returns the amounts that were paid since it was called last.
+func (l *till) payments() (paid []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	paid, l.paid = l.paid, nil
+	return paid
 }
 
 // TestNoKeyNamesAnItem: whatever a caller writes as a key, it is not that of an item of a list, nor
