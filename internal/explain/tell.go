@@ -95,7 +95,7 @@ func (r *report) word(f finding, v *fault.Violation) {
 		v.Message, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
 	case f.rule == "propertyNames":
 		v.Expected = cmp.Or(f.n.words(), "another one")
-		v.Message = subject + " has a name that is not allowed: a name must be " + v.Expected + "."
+		v.Message = words.Ended(subject + " has a name that is not allowed: a name must be " + v.Expected)
 	case f.rule == jsons.Twice, f.rule == jsons.NotUTF8, f.rule == jsons.Surrogate:
 		v.Message, v.Suggestion = words.Unclear(subject, f.rule)
 	case f.rule == "budget":

@@ -47,7 +47,9 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 		}
 		i = after
 	} else if sep != "(" && sep != "|" && t.isCode(k, name, start+len(name), i) {
-		t.decided(codeWord(t, inFront(t, i))) // what is a name in it, is none
+		if after := max(i, codeWord(t, inFront(t, i))); t.at(after-1) != ':' && t.at(t.skip(blank, after)) != '=' {
+			t.decided(after) // what is a name in it, is none
+		}
 		return
 	}
 	from, to := t.wrapped(i)

@@ -24,18 +24,18 @@ func Wrong(subject, expected, when, received string) string {
 		text += verb + expected
 	}
 	if text += when; received == "" {
-		return text + "."
+		return Ended(text)
 	}
-	return text + but + received + "."
+	return Ended(text + but + received)
 }
 
 // Missing writes that an argument was not sent, see [Wrong].
 func Missing(subject, expected, when string) string {
 	text := subject + " is required" + when
-	if expected == "" {
-		return text + "."
+	if expected != "" {
+		text += ": expected " + expected
 	}
-	return text + ": expected " + expected + "."
+	return Ended(text)
 }
 
 // Unclear writes that two readers could take an argument for different things, by the rule of
