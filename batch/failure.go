@@ -98,7 +98,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	}
 	if done {
 		how.public, how.quote = published.public, published.quote
-		if retry != nil {
+		if retry != nil && !known.Guided() { // else its own call has said it
 			how.public = how.public.WithRetry(*retry)
 		}
 		return how

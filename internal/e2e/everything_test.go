@@ -193,6 +193,7 @@ func (b *build) installRetry() {
 	counted(b, &mcp.Tool{Name: "write_slow"}, slow)
 	counted(b, &mcp.Tool{Name: "pay"}, func(context.Context, none) (output, error) {
 		return output{}, fault.Timeout("the payment", 10*time.Second).Because(errors.New(featureSecret())).
+			WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}).
 			Step("See whether it was made", "find_payment", map[string]any{"id": "p-1"})
 	})
 	counted(b, &mcp.Tool{Name: "get_project"}, func(_ context.Context, in struct {
