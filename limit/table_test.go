@@ -184,6 +184,7 @@ func TestIdleBucketsGo(t *testing.T) {
 				require.EqualValues(t, 1, stats.Buckets.Load(), "nobody calls any more")
 				time.Sleep(24 * time.Hour)
 				require.Zero(t, stats.Buckets.Load())
+				runtime.KeepAlive(l) // or it may be freed before it sweeps
 			})
 		})
 	}

@@ -17,12 +17,12 @@
 // # What is kept
 //
 // Final answers: successes, and failures after which something was or may have been
-// changed. After wrong arguments, refusals and other failures that changed nothing, and after
-// requests for input, nothing is kept, and the same key runs the handler again. After a
-// cancellation, or if a second run does no harm, it is only kept that the call was made: the same
-// key runs the handler again if that does no harm. The same key with other arguments is a conflict.
-// Arguments that two readers could take for different things, or that are nested too deeply to be
-// compared, cannot have a key: the call is refused.
+// changed. After wrong arguments, refusals and other failures that changed nothing, after a failure
+// whose answer says to call again, and after requests for input, nothing is kept, and the same key
+// runs the handler again. After a cancellation, or if a second run does no harm, it is only kept
+// that the call was made: the same key runs the handler again if that does no harm. The same key
+// with other arguments is a conflict. Arguments that two readers could take for different things,
+// or that are nested too deeply to be compared, cannot have a key: the call is refused.
 //
 // The calls of a list form (package batch) have the key of the list. Under the same key the same
 // list gets the answers that its items had, and runs the other items. Another list is a conflict.
