@@ -75,6 +75,9 @@ type Situation struct {
 
 	// Witness is what was seen of the effect of the call.
 	Witness Witness
+
+	asked  bool   // Safety was called
+	answer Safety // its result
 }
 
 // As is the Situation of a call whose Safety is known.
@@ -269,9 +272,10 @@ func (at *Situation) safety() Safety {
 	if at.Safety == nil {
 		return Writes
 	}
-	safety := at.Safety()
-	at.Safety = As(safety).Safety // so that it is called once
-	return safety
+	if !at.asked {
+		at.asked, at.answer = true, at.Safety()
+	}
+	return at.answer
 }
 
 // can says whether a second try can succeed at all, and what was said of the effect. Each field comes
