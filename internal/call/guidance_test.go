@@ -19,13 +19,7 @@ import (
 
 // guiding returns a middleware that says the same of every failure.
 func guiding(g failure.Guidance) middleware.Middleware {
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
-		res, err := next(ctx, c.Method(), req)
-		if f := c.Failure(res, err); f != nil {
-			f.Guide(g)
-		}
-		return res, err
-	})
+	return atFailure(func(_ *call.Call, f *failure.Failure) { f.Guide(g) })
 }
 
 // recording returns a middleware that records every call, so that there are references.
@@ -38,7 +32,7 @@ func recording() middleware.Middleware {
 
 func TestGuidanceHasTheLastWord(t *testing.T) {
 	inCall(t, func(_ context.Context, c *call.Call) {
-		f := c.Failure(nil, fault.New(fault.KindConflict, "m").Suggest("s").Never("it would be done twice"))
+		f := c.Judge(nil, fault.New(fault.KindConflict, "m").Suggest("s").Never("it would be done twice"))
 		require.False(t, f.Guided())
 		require.Equal(t, "Conflict: m.\nSuggestion: s.\nRetry: no. It would be done twice.", f.Fault().Text())
 		once := f.Fault()
