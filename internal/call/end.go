@@ -70,17 +70,15 @@ func (c *Call) End(res mcp.Result, err error) *failure.Failure {
 		c.mu.Unlock()
 		return f
 	}
-	steps := make([]entered, c.entered)
-	for i := range steps {
-		steps[i] = *c.step(i)
+	for i := c.entered - 1; i >= 0; i-- {
+		e := *c.step(i)
+		c.mu.Unlock() // a step may ask the Call
+		e.step.AtFailure(c, f, e.at)
+		c.mu.Lock()
+		i = min(i, c.entered)
 	}
-	c.mu.Unlock()
-	for i := len(steps) - 1; i >= 0; i-- {
-		steps[i].step.AtFailure(c, f, steps[i].at)
-	}
-	cold = c.lock()
-	defer c.mu.Unlock()
 	cold.ended = f
+	c.mu.Unlock()
 	return f
 }
 
