@@ -62,11 +62,10 @@ bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=
 	$(if $(OLD),GOWORK=off go build -C internal/tools -buildvcs=false -o ../../bin/benchstat golang.org/x/perf/cmd/benchstat)
 	$(if $(OLD),bin/benchstat $(OLD) bin/bench.txt)
 
-.PHONY: evidence
-evidence: ## Write what is measured beside others into docs/costs.md and docs/evidence.md
+.PHONY: costs
+costs: ## Write what is measured beside others into docs/costs.md and docs/one.md
 	go run ./internal/bench -write
 	go run ./internal/bench -weigh -write
-	go run ./internal/errbench/cmd/errbench -write
 
 .PHONY: servers
 servers: ## Ask public servers how they fail, and write docs/servers.md; needs npm
