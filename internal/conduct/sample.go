@@ -1,4 +1,4 @@
-package probe
+package conduct
 
 import (
 	"cmp"
@@ -35,23 +35,23 @@ func Nasty(schema any) []json.RawMessage {
 	names := slices.Sorted(maps.Keys(read.Properties))
 	good := map[string]json.RawMessage{}
 	for _, name := range names {
-		good[name] = sample(read.Properties[name], 0)
+		good[name] = Sample(read.Properties[name], 0)
 	}
 	all := make([]string, 0, 9+min(len(names), maxArguments)*(len(nastyValues)+2))
 	all = append(all,
 		`{}`, `null`, `[]`, `"x"`, `5`,
-		object(good, `"mcptest_unknown":1`),
-		object(good, `"":null,"__proto__":{},"$ref":"#"`),
-		object(good, many()),
+		Object(good, `"mcptest_unknown":1`),
+		Object(good, `"":null,"__proto__":{},"$ref":"#"`),
+		Object(good, many()),
 		`{"a":`+strings.Repeat(`{"a":`, 200)+`1`+strings.Repeat(`}`, 200)+`}`,
 	)
 	for _, name := range names[:min(len(names), maxArguments)] {
 		rest := maps.Clone(good)
 		delete(rest, name)
-		key := quote(name) + ":"
-		all = append(all, object(rest, ""), object(good, key+string(good[name])))
+		key := Quote(name) + ":"
+		all = append(all, Object(rest, ""), Object(good, key+string(good[name])))
 		for _, value := range nastyValues {
-			all = append(all, object(rest, key+value))
+			all = append(all, Object(rest, key+value))
 		}
 	}
 	arguments := make([]json.RawMessage, len(all))
@@ -70,11 +70,11 @@ func many() string {
 	return strings.Join(members, ",")
 }
 
-// object returns an object with these members, and more behind them.
-func object(members map[string]json.RawMessage, more string) string {
+// Object returns an object with these members, and more behind them.
+func Object(members map[string]json.RawMessage, more string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		all = append(all, quote(name)+":"+string(members[name]))
+		all = append(all, Quote(name)+":"+string(members[name]))
 	}
 	if more != "" {
 		all = append(all, more)
@@ -82,7 +82,8 @@ func object(members map[string]json.RawMessage, more string) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-func quote(text string) string { return string(raw(text)) }
+// Quote returns a text as JSON.
+func Quote(text string) string { return string(raw(text)) }
 
 // raw returns a value as JSON. It is for values that always encode.
 func raw(v any) json.RawMessage {
@@ -100,8 +101,8 @@ var formats = map[string]string{
 	"hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
 }
 
-// sample returns a value that fits a schema, as far as that can be seen.
-func sample(s *jsonschema.Schema, depth int) json.RawMessage {
+// Sample returns a value that fits a schema, as far as that can be seen. depth is how deep the schema stands in another.
+func Sample(s *jsonschema.Schema, depth int) json.RawMessage {
 	switch {
 	case s == nil || depth > 8: // a schema may hold itself
 		return raw("x")
@@ -116,7 +117,7 @@ func sample(s *jsonschema.Schema, depth int) json.RawMessage {
 	}
 	for _, choices := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf, s.AllOf} {
 		if len(choices) > 0 {
-			return sample(choices[0], depth+1)
+			return Sample(choices[0], depth+1)
 		}
 	}
 	kind := s.Type
@@ -134,14 +135,14 @@ func sample(s *jsonschema.Schema, depth int) json.RawMessage {
 		items := []json.RawMessage{}
 		if s.MinItems != nil {
 			for range min(*s.MinItems, 10) {
-				items = append(items, sample(s.Items, depth+1))
+				items = append(items, Sample(s.Items, depth+1))
 			}
 		}
 		return raw(items)
 	case "object":
 		members := map[string]json.RawMessage{}
 		for _, name := range s.Required {
-			members[name] = sample(s.Properties[name], depth+1)
+			members[name] = Sample(s.Properties[name], depth+1)
 		}
 		return raw(members)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // The checks of lines that are no messages, or odd ones.
@@ -127,7 +129,7 @@ func (t *trial) sendOdd(line string) (*conn, *exchange) {
 
 // ping returns a request that every server answers, under an ID.
 func (c *conn) ping(id string) []byte {
-	if c.version == current {
+	if c.version == conduct.Current {
 		return c.line(id, "server/discover", "{}")
 	}
 	return c.line(id, "ping", "{}")

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -265,8 +266,8 @@ func (p *prober) resultOf(check *Check) Result {
 	defer p.mu.Unlock()
 	result := Result{Check: check}
 	switch {
-	case check.Name == RuleResultType && !slices.Contains(p.protocols, current):
-		result.NotChecked = "the server does not speak " + current // though it may answer the question whether it does
+	case check.Name == conduct.RuleResultType && !slices.Contains(p.protocols, conduct.Current):
+		result.NotChecked = "the server does not speak " + conduct.Current // though it may answer the question whether it does
 	case p.seen[check.Name]:
 		result.Findings = bounded(p.passive[check.Name])
 	default:
@@ -433,12 +434,12 @@ type serverInfo struct {
 	Version string `json:"version"`
 }
 
-const initializeParams = `{"protocolVersion":"` + older + `","capabilities":{},"clientInfo":` + clientInfo + `}`
+const initializeParams = `{"protocolVersion":"` + conduct.Older + `","capabilities":{},"clientInfo":` + clientInfo + `}`
 
 // greet begins a session.
 func (p *prober) greet(c *conn) error {
 	method, params := "initialize", initializeParams
-	if c.version == current {
+	if c.version == conduct.Current {
 		method, params = "server/discover", "{}"
 	}
 	id := c.id()
@@ -458,12 +459,12 @@ func (p *prober) greet(c *conn) error {
 	if err := json.Unmarshal(o.Result, &greeting); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	if c.version == current && !slices.Contains(greeting.SupportedVersions, current) {
-		return fmt.Errorf("server/discover: the server does not support %s", current)
+	if c.version == conduct.Current && !slices.Contains(greeting.SupportedVersions, conduct.Current) {
+		return fmt.Errorf("server/discover: the server does not support %s", conduct.Current)
 	}
 	_ = json.Unmarshal(greeting.Meta["io.modelcontextprotocol/serverInfo"], &greeting.ServerInfo) // where it stands today
 	c.info, c.caps = greeting.ServerInfo, greeting.Capabilities
-	if c.version != current {
+	if c.version != conduct.Current {
 		c.wire.send(c.line("", "notifications/initialized", "{}"), func(int, []byte) {})
 	}
 	return nil
@@ -471,9 +472,9 @@ func (p *prober) greet(c *conn) error {
 
 // meet finds out which versions of the protocol the server speaks.
 func (p *prober) meet() error {
-	c, whyOlder := p.session(older)
+	c, whyOlder := p.session(conduct.Older)
 	if whyOlder == nil {
-		p.protocols = append(p.protocols, older)
+		p.protocols = append(p.protocols, conduct.Older)
 		p.server, p.caps = strings.TrimSpace(c.info.Name+" "+c.info.Version), c.caps
 	}
 	// A server that does not know server/discover may be silent: it has as long as a start took.
@@ -481,16 +482,16 @@ func (p *prober) meet() error {
 	if whyOlder == nil {
 		p.Start = min(patience, 3*p.started+2*time.Second)
 	}
-	c, whyCurrent := p.session(current)
+	c, whyCurrent := p.session(conduct.Current)
 	p.Start = patience
 	if whyCurrent == nil {
-		p.protocols = append(p.protocols, current)
+		p.protocols = append(p.protocols, conduct.Current)
 		if p.server == "" {
 			p.server, p.caps = strings.TrimSpace(c.info.Name+" "+c.info.Version), c.caps
 		}
 	}
 	if len(p.protocols) == 0 {
-		return fmt.Errorf("the server cannot be checked, because it does not start: %w; and in %s: %w", whyOlder, current, whyCurrent)
+		return fmt.Errorf("the server cannot be checked, because it does not start: %w; and in %s: %w", whyOlder, conduct.Current, whyCurrent)
 	}
 	p.main = p.protocols[0]
 	p.server = plain(p.server, 100)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math/big"
 	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // canonicalID returns what two spellings of the same ID have in common: 1 and 1.0, "é" and "\u00e9". A
@@ -21,7 +23,7 @@ func canonicalID(id json.RawMessage) string {
 	case first == '"':
 		var s string
 		if json.Unmarshal([]byte(text), &s) == nil {
-			return quote(s)
+			return conduct.Quote(s)
 		}
 	case first == '-' || first >= '0' && first <= '9':
 		if readable(text) {

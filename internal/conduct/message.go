@@ -1,4 +1,6 @@
-package probe
+// Package conduct is what package mcptest and "mcpchain check" require of any server alike: answers that
+// are legal on the wire, nothing in them that must not leave, and an answer to arguments that no tool expects.
+package conduct
 
 import (
 	"encoding/json"
@@ -10,8 +12,8 @@ import (
 
 // The versions of the protocol that are spoken.
 const (
-	current = "2026-07-28"
-	older   = "2025-11-25"
+	Current = "2026-07-28"
+	Older   = "2025-11-25"
 )
 
 // A Message is one JSON-RPC message.
@@ -31,8 +33,8 @@ type Message struct {
 	} `json:"error"`
 }
 
-// A result is the result of a method; most fields are those of a tool's.
-type result struct {
+// A Result is the result of a method; most fields are those of a tool's.
+type Result struct {
 	Type    string `json:"resultType"`
 	IsError bool   `json:"isError"`
 	Content []struct {
@@ -91,12 +93,12 @@ func (m Message) Illegal(version string, request Message, fits func(structured a
 		}
 		return all
 	}
-	var res result
+	var res Result
 	if err := json.Unmarshal(m.Result, &res); err != nil {
 		wrong(RuleMessages, "the result cannot be read: %v", err)
 		return all
 	}
-	if version >= current && res.Type == "" && string(m.Result) != "{}" { // as the SDK answers a ping
+	if version >= Current && res.Type == "" && string(m.Result) != "{}" { // as the SDK answers a ping
 		wrong(RuleResultType, "resultType is missing")
 	}
 	if request.Method != "tools/call" || res.Type != "" && res.Type != "complete" {
@@ -137,7 +139,7 @@ func reserved(version string, code int64) string {
 		return "the code is 0"
 	}
 	lowest, highest := int64(-32768), int64(-32000)
-	if version < current {
+	if version < Current {
 		highest = -32100 // JSON-RPC leaves the last hundred to servers
 	}
 	if code >= lowest && code <= highest {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // A web is a session over streamable HTTP. It is a wire.
@@ -87,12 +89,12 @@ func (w *web) request(ctx context.Context, method string, line []byte) (*http.Re
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	var m Message
+	var m conduct.Message
 	known := json.Unmarshal(line, &m) == nil
 	if m.Method != "initialize" {
 		req.Header.Set("Mcp-Protocol-Version", w.version)
 	}
-	if w.version == current && known && m.Method != "" {
+	if w.version == conduct.Current && known && m.Method != "" {
 		req.Header.Set("Mcp-Method", m.Method)
 		if name := m.Params.Name + m.Params.URI; name != "" {
 			if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -165,7 +167,7 @@ func (w *web) post(line []byte, change func(*http.Request), refused func(status 
 	if err != nil && len(body) == 0 {
 		return err
 	}
-	var m Message
+	var m conduct.Message
 	trimmed := bytes.TrimSpace(body)
 	isMessage := json.Unmarshal(trimmed, &m) == nil && m.Version != "" || len(trimmed) > 0 && trimmed[0] == '['
 	switch {

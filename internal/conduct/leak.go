@@ -1,4 +1,4 @@
-package probe
+package conduct
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func Find(text, secret string) (how, around string) {
 				return how, strconv.Quote(strings.ToValidUTF8(in[from:to], "?"))
 			}
 		}
-		unescaped := unescape(text)
+		unescaped := Unescape(text)
 		if unescaped == text {
 			break
 		}
@@ -85,8 +85,8 @@ var (
 	percents = regexp.MustCompile(`(%[0-9a-fA-F]{2})+`)
 )
 
-// unescape undoes one round of the escapes of JSON, URLs and HTML, wherever there are any.
-func unescape(text string) string {
+// Unescape undoes one round of the escapes of JSON, URLs and HTML, wherever there are any.
+func Unescape(text string) string {
 	if strings.Contains(text, `\`) {
 		text = escapes.ReplaceAllStringFunc(text, func(e string) string {
 			var plain string

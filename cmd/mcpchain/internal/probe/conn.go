@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -74,7 +75,7 @@ type judge interface {
 
 // An exchange is a request with its answers.
 type exchange struct {
-	request Message
+	request conduct.Message
 	sent    []byte
 	tool    *tool // that is called
 	begun   time.Time
@@ -86,7 +87,7 @@ type exchange struct {
 
 // A reply is an answer of a server.
 type reply struct {
-	Message
+	conduct.Message
 
 	raw    []byte
 	status int // of an HTTP answer that is no message
@@ -148,8 +149,8 @@ func (r *reply) failed() bool {
 	return r.status != 0 || r.Error != nil || r.result().IsError
 }
 
-func (r *reply) result() result {
-	var res result
+func (r *reply) result() conduct.Result {
+	var res conduct.Result
 	_ = json.Unmarshal(r.Result, &res) // a result that cannot be read is a finding of its own
 	return res
 }
@@ -184,7 +185,7 @@ func (c *conn) id() string {
 
 // line writes a request. params is a JSON object; those of a current session get the _meta that they need.
 func (c *conn) line(id, method, params string) []byte {
-	if c.version == current && !strings.Contains(params, `"_meta"`) {
+	if c.version == conduct.Current && !strings.Contains(params, `"_meta"`) {
 		params = strings.TrimSuffix(strings.TrimSpace(params), "}")
 		if params != "{" {
 			params += ","
@@ -194,10 +195,10 @@ func (c *conn) line(id, method, params string) []byte {
 	if id != "" {
 		id = `"id":` + id + `,`
 	}
-	return []byte(`{"jsonrpc":"2.0",` + id + `"method":` + quote(method) + `,"params":` + params + `}`)
+	return []byte(`{"jsonrpc":"2.0",` + id + `"method":` + conduct.Quote(method) + `,"params":` + params + `}`)
 }
 
-const currentMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + current + `","io.modelcontextprotocol/clientInfo":` + clientInfo + `,"io.modelcontextprotocol/clientCapabilities":{}}`
+const currentMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + conduct.Current + `","io.modelcontextprotocol/clientInfo":` + clientInfo + `,"io.modelcontextprotocol/clientCapabilities":{}}`
 
 const clientInfo = `{"name":"mcpchain-check","version":"1"}`
 
@@ -300,7 +301,7 @@ func (c *conn) settled(o outcome) outcome {
 // alive asks for what every server answers.
 func (c *conn) alive() outcome {
 	method := "ping"
-	if c.version == current {
+	if c.version == conduct.Current {
 		method = "server/discover"
 	}
 	id := c.id()

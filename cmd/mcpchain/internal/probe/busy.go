@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -64,7 +65,7 @@ func lateReader(t *trial) {
 	}
 	n := min(max(atLeast/len(one.raw), 20), 300)
 	hold := make(chan struct{})
-	c, err := t.connect(older, hold)
+	c, err := t.connect(conduct.Older, hold)
 	if err != nil {
 		close(hold)
 		t.found("", "The server does not start again.", "", err.Error())
@@ -109,7 +110,7 @@ func cancelledCall(t *trial) {
 	line := c.line(id, "tools/list", "{}")
 	if len(t.callable) > 0 {
 		if good, ok := t.callable[0].good(); ok {
-			line = c.line(id, "tools/call", `{"name":`+quote(t.callable[0].Name)+`,"arguments":`+object(good, "")+`}`)
+			line = c.line(id, "tools/call", `{"name":`+conduct.Quote(t.callable[0].Name)+`,"arguments":`+conduct.Object(good, "")+`}`)
 		}
 	}
 	// Nobody reads the answer, if there is one, so it is not judged.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -44,8 +45,8 @@ func lifeChecks() []*Check {
 			})
 		}},
 		{Name: "initialize-twice", Title: "A second initialize is answered, and the session goes on.", Why: "Clients that connect again over the same pipe send one.", run: func(t *trial) {
-			if t.version == current {
-				t.skip(current + " has no initialize")
+			if t.version == conduct.Current {
+				t.skip(conduct.Current + " has no initialize")
 				return
 			}
 			c := t.conn()
@@ -58,7 +59,7 @@ func lifeChecks() []*Check {
 		{Name: "ends-in-a-call", Title: "The server ends when its caller has gone in the middle of calls.", Why: stays, over: overStdio, run: ends(func(t *trial, c *conn, child *child) {
 			for _, tool := range t.callable[:min(len(t.callable), maxCalled)] {
 				if good, ok := tool.good(); ok {
-					c.beginCall(tool, object(good, ""), c.id())
+					c.beginCall(tool, conduct.Object(good, ""), c.id())
 				}
 			}
 			c.listOften(20)
@@ -102,7 +103,7 @@ func (t *trial) startLimit() time.Duration { return max(t.Limit, 3*t.started) }
 
 // fresh starts a server for one check, without a greeting.
 func (t *trial) fresh(use func(c *conn)) {
-	c, err := t.connect(older, nil)
+	c, err := t.connect(conduct.Older, nil)
 	if err != nil {
 		t.found("", "The server does not start again.", "", err.Error())
 		return

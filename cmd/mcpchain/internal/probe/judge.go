@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -21,11 +22,11 @@ func answersChecks() []*Check {
 		{Name: "answers-once", Title: "A request has one answer.", Why: "Clients take the second answer for that to another request, or end the session."},
 		{Name: "answers-only-requests", Title: "Each answer belongs to a request.", Why: "Clients report an unknown ID, and some end the session."},
 		{Name: "no-flood", Title: fmt.Sprintf("The server sends fewer than %d messages in a session that nobody asked for.", maxUnneeded), Why: "A client that is asked or told something without end does nothing else, and what it is asked may cost money."},
-		{Name: RuleMessages, Title: "Answers are messages as JSON-RPC and MCP define them.", Why: "A client that checks its input drops such an answer, and its caller waits for ever."},
-		{Name: RuleCodes, Title: "Errors have codes that are not reserved.", Why: "Clients act on codes: a reserved one, or 0, says something else than was meant."},
-		{Name: RuleResultType, Title: "Results of " + current + " have a resultType.", Why: "Clients of that version refuse a result without it."},
-		{Name: RuleOneText, Title: "A failed call has one block of text.", Why: "Some clients show the model the first block only, and an empty one tells it nothing."},
-		{Name: RuleStructured, Title: "Structured content fits the tool's output schema.", Why: "Clients that check it throw the answer away, with the text in it."},
+		{Name: conduct.RuleMessages, Title: "Answers are messages as JSON-RPC and MCP define them.", Why: "A client that checks its input drops such an answer, and its caller waits for ever."},
+		{Name: conduct.RuleCodes, Title: "Errors have codes that are not reserved.", Why: "Clients act on codes: a reserved one, or 0, says something else than was meant."},
+		{Name: conduct.RuleResultType, Title: "Results of " + conduct.Current + " have a resultType.", Why: "Clients of that version refuse a result without it."},
+		{Name: conduct.RuleOneText, Title: "A failed call has one block of text.", Why: "Some clients show the model the first block only, and an empty one tells it nothing."},
+		{Name: conduct.RuleStructured, Title: "Structured content fits the tool's output schema.", Why: "Clients that check it throw the answer away, with the text in it."},
 		{Name: "says-something", Title: "A failure says what failed.", Why: "A model that reads only \"error\" repeats the call, or makes something up."},
 		{Name: "bounded-failures", Title: fmt.Sprintf("A failure is shorter than %d KiB.", maxFailure>>10), Why: "Its text goes into a model's context, which costs money and pushes out what matters."},
 		{Name: "leaks-stack", Title: "No failure shows a stack.", Why: "It tells a stranger what the server is made of, and a model nothing."},
@@ -85,7 +86,7 @@ func (p *prober) message(c *conn, method string, line []byte) { p.environment(c,
 func (p *prober) environment(c *conn, subject, sent string, line []byte) {
 	p.note("leaks-environment", "", c.version, "", "", "")
 	text := string(line[:min(len(line), 4<<20)])
-	if how, around := Find(text, plantedMark); around != "" {
+	if how, around := conduct.Find(text, plantedMark); around != "" {
 		p.note("leaks-environment", subject, c.version, "A value of its environment left the server"+how+".", sent, around)
 	}
 }
@@ -127,19 +128,19 @@ func (p *prober) answer(c *conn, x *exchange, r *reply) {
 
 // legal looks whether clients understand an answer.
 func (p *prober) legal(c *conn, x *exchange, r *reply, subject string) {
-	rules := []string{RuleMessages}
+	rules := []string{conduct.RuleMessages}
 	var fits func(any) error
 	switch {
 	case r.Error != nil:
-		rules = append(rules, RuleCodes)
+		rules = append(rules, conduct.RuleCodes)
 	case x.request.Method == "tools/call" && r.result().IsError:
-		rules = append(rules, RuleOneText)
+		rules = append(rules, conduct.RuleOneText)
 	}
-	if c.version == current && r.Error == nil {
-		rules = append(rules, RuleResultType)
+	if c.version == conduct.Current && r.Error == nil {
+		rules = append(rules, conduct.RuleResultType)
 	}
 	if x.tool != nil && x.tool.output != nil {
-		rules = append(rules, RuleStructured)
+		rules = append(rules, conduct.RuleStructured)
 		fits = x.tool.fits
 	}
 	for _, rule := range rules {
@@ -163,11 +164,11 @@ func (p *prober) failure(c *conn, x *exchange, r *reply, subject string) {
 	for _, check := range []string{"leaks-stack", "leaks-path", "leaks-address"} {
 		note(check, "", "")
 	}
-	plain := unescape(text)
-	if at := Insides.FindStringIndex(plain); at != nil {
+	plain := conduct.Unescape(text)
+	if at := conduct.Insides.FindStringIndex(plain); at != nil {
 		note("leaks-stack", "The failure shows a place in the program.", around(plain, at))
 	}
-	sent := unescape(string(x.sent[:min(len(x.sent), 256<<10)]))
+	sent := conduct.Unescape(string(x.sent[:min(len(x.sent), 256<<10)]))
 	if path := p.ownPath(plain, sent); path != nil {
 		note("leaks-path", "The failure shows the path "+plain[path[0]:path[1]]+".", around(plain, path))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -31,7 +32,7 @@ func firstChecks() []*Check {
 				tried++
 				c := t.conn()
 				// Some take long by right: who is slow is not who is hung.
-				o := c.settled(c.await(c.beginCall(tool, object(good, ""), c.id()), 3*c.limit))
+				o := c.settled(c.await(c.beginCall(tool, conduct.Object(good, ""), c.id()), 3*c.limit))
 				t.answered(tool.Name, o)
 				tool.slow = tool.slow || o.none != replied || o.took > c.limit/4
 			}
@@ -143,7 +144,7 @@ func nameChecks() []*Check {
 		{Name: "unknown-resource", Title: "An unknown resource is refused with -32002 or -32602.", Why: "A client then knows that it is gone, and not that the server is broken.", both: true, run: func(t *trial) {
 			if t.needs("resources") {
 				codes := []int64{codeInvalidParams}
-				if t.version < current {
+				if t.version < conduct.Current {
 					codes = append(codes, codeOldNotFound)
 				}
 				t.refused("", t.conn().ask("resources/read", `{"uri":"mcpchain-check://no/such/resource"}`), codes...)
@@ -165,8 +166,8 @@ func nameChecks() []*Check {
 			}
 		}},
 		{Name: "unknown-log-level", Title: "An unknown log level is refused with -32602.", Why: "Else a client believes that it has set one.", run: func(t *trial) {
-			if t.version == current {
-				t.skip("the method is not in " + current)
+			if t.version == conduct.Current {
+				t.skip("the method is not in " + conduct.Current)
 			} else if t.needs("logging") {
 				t.refused("", t.conn().ask("logging/setLevel", `{"level":"loud"}`), codeInvalidParams)
 			}
@@ -219,7 +220,7 @@ func nearTool(t *trial) {
 		if len(name) < 5 || len(name) > 60 || t.tools[misspelt] != nil {
 			continue
 		}
-		o := t.conn().ask("tools/call", `{"name":`+quote(misspelt)+`,"arguments":{}}`)
+		o := t.conn().ask("tools/call", `{"name":`+conduct.Quote(misspelt)+`,"arguments":{}}`)
 		if o.none == replied && o.failed() {
 			t.asked = true
 			if !strings.Contains(o.text(), name) {
@@ -260,7 +261,7 @@ func promptArguments(t *trial) {
 				continue
 			}
 			called++
-			o := t.conn().ask("prompts/get", `{"name":`+quote(prompt.Name)+`,"arguments":{}}`)
+			o := t.conn().ask("prompts/get", `{"name":`+conduct.Quote(prompt.Name)+`,"arguments":{}}`)
 			if t.refused(prompt.Name, o) {
 				t.says(prompt.Name, o, argument.Name)
 			}
