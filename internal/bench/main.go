@@ -3,14 +3,13 @@
 // errgroup and sourcegraph/conc. It is a module of its own, so that nobody who uses
 // mcpchain downloads them.
 //
-//	go run ./internal/bench          print the tables
-//	go run ./internal/bench -write   and write them into docs/costs.md
-//	go run ./internal/bench -stores  print what waits for Redis, a disk or a large answer, and with -write into docs/load.md
-//	go run ./internal/bench -weigh   print what the packages add to a binary, with -write too
+//	go run ./internal/bench         print the tables
+//	go run ./internal/bench -write  and write them into docs/costs.md
+//	go run ./internal/bench -weigh  print what the packages add to a binary, and with -write into docs/one.md
 //
 // Everything runs in one process and without a network, in slices that take turns, so that a
 // machine that is busy for a while is busy for all of them. The time of a layer is the least of
-// many short slices, and so is that of what waits (-stores). That of a whole call is the median of
+// many short slices. That of a whole call is the median of
 // longer ones: it allocates so much that the garbage collector takes a third of the time, of which
 // the least slice would have nothing. Times are told as ratios to one row of their table. Allocations are exact.
 package main
@@ -37,13 +36,8 @@ func main() {
 	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
 	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least; one of whole calls is 20 times as long")
 	weighs := flag.Bool("weigh", false, "build servers, and print what each package adds to them, instead")
-	stores := flag.Bool("stores", false, "measure whole calls that wait for Redis, a disk or a large answer, instead")
 	flag.Parse()
 
-	if *stores {
-		show("load.md", measureStores(*rounds, *slice), storesOpening, storesClosing, *write)
-		return
-	}
 	if *weighs {
 		programs := weights()
 		if err := weigh(context.Background(), programs); err != nil {
@@ -56,20 +50,6 @@ func main() {
 	allocations(tables)
 	measure(tables, *rounds, *slice)
 	show("costs.md", machine()+markdown(tables), opening, closing, *write)
-}
-
-// measureStores measures [storeTables], on all processors, as servers run.
-func measureStores(rounds int, slice time.Duration) string {
-	dir, err := os.MkdirTemp("", "bench")
-	must(err)
-	defer func() { _ = os.RemoveAll(dir) }()
-	tables, end := storeTables(dir)
-	defer end()
-	allocations(tables)
-	for _, t := range tables { // each alone, or its first row would pay for what the last one of another leaves behind
-		turns(cells([]*table{t}), rounds, slice, slices.Min)
-	}
-	return machine() + markdown(tables)
 }
 
 // show prints a text, and writes it into a page of docs between two marks.
@@ -117,7 +97,6 @@ type cell struct {
 	apart  bool // measured apart, see table
 	run    func()
 	less   func() // what is no part of the job, and is taken off
-	calls  int    // that one run makes; zero means one
 	allocs float64
 	all    [2][]time.Duration // of each slice of run and less, with times[0] and times[1] runs
 	took   [2]time.Duration   // what counts of these
@@ -161,7 +140,6 @@ func allocations(tables []*table) {
 		if c.less != nil {
 			c.allocs -= testing.AllocsPerRun(runs, c.less)
 		}
-		c.allocs /= float64(max(1, c.calls))
 	}
 }
 
