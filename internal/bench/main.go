@@ -1,7 +1,6 @@
 // Bench compares mcpchain with what others do of the same job: a chain that is written by
-// hand, the recovery of mark3labs/mcp-go, go-grpc-middleware, connect, and for batches
-// errgroup and sourcegraph/conc. It is a module of its own, so that nobody who uses
-// mcpchain downloads them.
+// hand, the bare SDK, mark3labs/mcp-go, and validators of arguments. It is a module of its own,
+// so that nobody who uses mcpchain downloads them.
 //
 //	go run ./internal/bench         print the tables
 //	go run ./internal/bench -write  and write them into docs/costs.md
@@ -68,7 +67,7 @@ func show(name, text, opening, closing string, write bool) {
 }
 
 func all() []*table {
-	return []*table{wholeCalls(), manyTools(), outages(), calls(), packages(), arguments(), batches()} // what is felt first
+	return []*table{wholeCalls(), manyTools(), calls(), packages(), arguments()} // what is felt first
 }
 
 // A table compares rows that do the same jobs.
@@ -76,11 +75,9 @@ type table struct {
 	title, first, jobs string // jobs heads the columns, separated by |
 	note               string
 	rows               []*row
-	reference          int     // the row whose times are 1
-	absolute           bool    // all times as ratios to the first cell of that row
-	loose              bool    // allocations are not exact, because goroutines run beside
-	slack              float64 // by how many allocations another run may differ
-	measure            func()  // fills the cells that are measured apart, nil for none
+	reference          int  // the row whose times are 1
+	absolute           bool // all times as ratios to the first cell of that row
+	loose              bool // allocations are not exact, because goroutines run beside
 }
 
 // A row is one contender.
@@ -94,7 +91,6 @@ type row struct {
 // do, or has words.
 type cell struct {
 	said   string
-	apart  bool // measured apart, see table
 	run    func()
 	less   func() // what is no part of the job, and is taken off
 	allocs float64
@@ -153,11 +149,6 @@ func measure(tables []*table, rounds int, slice time.Duration) {
 	}
 	together := slices.DeleteFunc(slices.Clone(tables), func(t *table) bool { return t.loose })
 	turns(cells(together), rounds, slice, slices.Min)
-	for _, t := range tables {
-		if t.measure != nil {
-			t.measure()
-		}
-	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	turns(cells(alone), rounds, 20*slice, median)
 }
@@ -234,8 +225,7 @@ func machine() string {
 }
 
 var peers = []string{
-	"github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go", "github.com/grpc-ecosystem/go-grpc-middleware/v2",
-	"google.golang.org/grpc", "connectrpc.com/connect", "golang.org/x/sync", "github.com/sourcegraph/conc",
+	"github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go", "github.com/santhosh-tekuri/jsonschema/v6",
 }
 
 func markdown(tables []*table) string {
