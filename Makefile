@@ -87,7 +87,7 @@ tidy: ## Check that every go.mod and go.sum is tidy
 	@.ci/run tidy
 
 .PHONY: release-check
-release-check: ## Use HEAD as users would if it were tagged: the README's server, each recipe, each command
+release-check: ## Use HEAD as users would if it were tagged: the README's server, each package, each command
 	@.ci/run release
 
 .PHONY: clean-tree
