@@ -1,5 +1,5 @@
 // Bench compares mcpchain with what others do of the same job: a chain that is written by
-// hand, the bare SDK, mark3labs/mcp-go, and validators of arguments. It is a module of its own,
+// hand, the bare SDK and its validator, and mark3labs/mcp-go. It is a module of its own,
 // so that nobody who uses mcpchain downloads them.
 //
 //	go run ./internal/bench         print the tables
@@ -8,9 +8,9 @@
 //
 // Everything runs in one process and without a network, in slices that take turns, so that a
 // machine that is busy for a while is busy for all of them. The time of a layer is the least of
-// many short slices. That of a whole call is the median of
-// longer ones: it allocates so much that the garbage collector takes a third of the time, of which
-// the least slice would have nothing. Times are told as ratios to one row of their table. Allocations are exact.
+// many short slices. That of a whole call is the median of longer ones: it allocates so much that
+// the garbage collector takes a third of the time, of which the least slice would have nothing. Times
+// are told as ratios to one row of their table. Allocations are exact.
 package main
 
 import (
@@ -92,11 +92,10 @@ type row struct {
 type cell struct {
 	said   string
 	run    func()
-	less   func() // what is no part of the job, and is taken off
 	allocs float64
-	all    [2][]time.Duration // of each slice of run and less, with times[0] and times[1] runs
-	took   [2]time.Duration   // what counts of these
-	times  [2]int
+	all    []time.Duration // of each slice, with so many times runs
+	times  int
+	took   time.Duration // what counts of these
 }
 
 // add adds a row with a cell for each job, which may be nil, and words behind them.
@@ -133,9 +132,6 @@ func allocations(tables []*table) {
 			runs = 5
 		}
 		c.allocs = testing.AllocsPerRun(runs, c.run)
-		if c.less != nil {
-			c.allocs -= testing.AllocsPerRun(runs, c.less)
-		}
 	}
 }
 
@@ -161,36 +157,22 @@ func median(took []time.Duration) time.Duration {
 // turns measures slices of all cells. counts says which time of the slices counts.
 func turns(all []*cell, rounds int, slice time.Duration, counts func([]time.Duration) time.Duration) {
 	for _, c := range all {
-		for i, run := range c.runs() {
-			// The least of some: a run that was interrupted would make the slices of this
-			// cell so short that each begins with cold caches.
-			c.times[i] = 1
-			for min(timed(run, c.times[i]), timed(run, c.times[i]), timed(run, c.times[i]), timed(run, c.times[i])) < slice/2 {
-				c.times[i] *= 2
-			}
+		// The least of some: a run that was interrupted would make the slices of this
+		// cell so short that each begins with cold caches.
+		c.times = 1
+		for min(timed(c.run, c.times), timed(c.run, c.times), timed(c.run, c.times), timed(c.run, c.times)) < slice/2 {
+			c.times *= 2
 		}
 	}
 	runtime.GC()
 	for range rounds {
 		for _, j := range rand.Perm(len(all)) { // or a collection would meet the same cells in each round
-			c := all[j]
-			for i, run := range c.runs() {
-				c.all[i] = append(c.all[i], timed(run, c.times[i]))
-			}
+			all[j].all = append(all[j].all, timed(all[j].run, all[j].times))
 		}
 	}
 	for _, c := range all {
-		for i := range c.runs() {
-			c.took[i], c.all[i] = counts(c.all[i]), nil
-		}
+		c.took, c.all = counts(c.all), nil
 	}
-}
-
-func (c *cell) runs() []func() {
-	if c.less == nil {
-		return []func(){c.run}
-	}
-	return []func(){c.run, c.less}
 }
 
 func timed(run func(), times int) time.Duration {
@@ -202,13 +184,7 @@ func timed(run func(), times int) time.Duration {
 }
 
 // nanoseconds is what one run takes.
-func (c *cell) nanoseconds() float64 {
-	took := float64(c.took[0]) / float64(c.times[0])
-	if c.less != nil {
-		took -= float64(c.took[1]) / float64(c.times[1])
-	}
-	return took
-}
+func (c *cell) nanoseconds() float64 { return float64(c.took) / float64(c.times) }
 
 // machine says where the numbers come from.
 func machine() string {
@@ -225,7 +201,7 @@ func machine() string {
 }
 
 var peers = []string{
-	"github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go", "github.com/santhosh-tekuri/jsonschema/v6",
+	"github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go",
 }
 
 func markdown(tables []*table) string {
