@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
@@ -97,10 +97,7 @@ func (w *web) request(ctx context.Context, method string, line []byte) (*http.Re
 	if w.version == conduct.Current && known && m.Method != "" {
 		req.Header.Set("Mcp-Method", m.Method)
 		if name := m.Params.Name + m.Params.URI; name != "" {
-			if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-				name = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
-			}
-			req.Header.Set("Mcp-Name", name)
+			req.Header.Set("Mcp-Name", headers.Encoded(name))
 		}
 	}
 	w.mu.Lock()
