@@ -18,12 +18,13 @@ var ErrText = &analysis.Analyzer{
 	Doc: `report texts of errors in the content of a CallToolResult
 
 A text in the content is the tool's own, and no middleware can mask it. A typed handler
-returns the error, others hand it to CallToolResult.SetError. Looked at are packages that
-import the mask, themselves or by others: without it nothing would be masked. Errors that
-are worded by the function they come from (errors.New, or fmt.Errorf without another error)
-or that come from parsers of texts (strconv, time, encoding/json ...) are not reported, and
-neither is *fault.Error, whose text is public. A helper that makes a result of a text or of
-an error is reported once in a package, at the first call that shows such an error.`,
+returns the error, others hand it to CallToolResult.SetError. The check looks at packages
+that import the mask, themselves or by others: without it nothing would be masked. Errors
+that are worded by the function they come from (errors.New, or fmt.Errorf without another
+error) or that come from parsers of texts (strconv, time, encoding/json ...) are not
+reported, and neither is *fault.Error, whose text is public. A helper that makes a result
+of a text or of an error is reported once in a package, at the first call that shows such
+an error.`,
 	URL:       url("errtext"),
 	Requires:  []*analysis.Analyzer{inspect.Analyzer, handlers},
 	FactTypes: []analysis.Fact{(*showsFact)(nil), (*wordedFact)(nil)},
