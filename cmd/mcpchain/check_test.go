@@ -20,7 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/probe"
 )
 
 var updateReports = flag.Bool("update-reports", false, "write the golden reports anew")

@@ -103,7 +103,7 @@ func TestModulesOfEachPackage(t *testing.T) {
 	const json = "github.com/go-json-experiment/json" // which becomes encoding/json/v2
 	readers := []string{                              // of the arguments of calls, or of what is listed
 		"audit", "batch", "replay", "validate", "internal/canonical", "internal/explain",
-		"internal/jsons", "internal/jsons/values", "internal/listform", "internal/probe", "internal/unclear",
+		"internal/jsons", "internal/jsons/values", "internal/listform", "internal/unclear",
 	}
 	allowed := map[string][]string{ // those of no other package but uuid, and json of a reader
 		"":                 {backoff, uuid, json},
@@ -204,7 +204,7 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks", "internal/owner", "internal/listform", "internal/stored", "internal/probe", "validate/playground"}, name):
+	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks", "internal/owner", "internal/listform", "internal/stored", "internal/conduct", "validate/playground"}, name):
 		return 5
 	case name == "internal/call":
 		return 4
