@@ -54,34 +54,3 @@ func TestGuidanceAllocatesNothing(t *testing.T) {
 	_, _ = with(t.Context(), middleware.MethodCallTool, request("bad", 1))
 	require.InDelta(t, measure(without), measure(with), 0, "another tool is failing")
 }
-
-func BenchmarkGuidance(b *testing.B) {
-	run := func(name string, h mcp.MethodHandler, req *mcp.CallToolRequest) {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = h(b.Context(), middleware.MethodCallTool, req)
-			}
-		})
-	}
-	without, with := benched(badFails, &retry.Options{Owner: ann, RefuseAfter: -1})
-	run("success/without", without, request("good", 1))
-	run("success/with", with, request("good", 1))
-	_, _ = with(b.Context(), middleware.MethodCallTool, request("bad", 1))
-	run("success/while another tool fails", with, request("good", 1))
-	run("failure/without", without, request("bad", 1))
-	run("failure/with", with, request("bad", 1))
-	_, uncounted := benched(badFails, nil)
-	run("failure/uncounted", uncounted, request("bad", 1))
-	_, refusing := benched(badFails, &retry.Options{Owner: ann, RefuseAfter: 1})
-	_, _ = refusing(b.Context(), middleware.MethodCallTool, request("bad", 1))
-	run("refusal", refusing, request("bad", 1))
-	b.Run("failure/distinct", func(b *testing.B) {
-		b.ReportAllocs()
-		i := 0
-		for b.Loop() {
-			i++
-			_, _ = with(b.Context(), middleware.MethodCallTool, request("bad", i))
-		}
-	})
-}

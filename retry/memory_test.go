@@ -172,18 +172,6 @@ func TestMemoryIsShared(t *testing.T) {
 	require.Greater(t, kept, 256*3/4)
 }
 
-// What failed last is remembered, what has not failed for long makes room.
-func TestTheOldestMakesRoom(t *testing.T) {
-	m := newMemory(3)
-	for _, c := range []int{2, 4, 6, 2, 8} {
-		m.failed(m.call("ann", c), tenMinutes)
-	}
-	size(t, m)
-	for _, tc := range []struct{ c, failures int }{{2, 3}, {6, 2}, {8, 2}, {4, 1}} {
-		require.Equal(t, tc.failures, m.failed(m.call("ann", tc.c), tenMinutes).failures, tc.c)
-	}
-}
-
 func TestSmallMemories(t *testing.T) {
 	for limit := 1; limit < 30; limit++ {
 		m := newMemory(limit)
@@ -365,37 +353,6 @@ func FuzzTheSameArguments(f *testing.F) {
 		two, ok := form(indented)
 		require.True(t, ok)
 		require.Equal(t, one, two)
-	})
-}
-
-// What differs in numbers only went wrong in the same way.
-func TestWhatIsTheSameError(t *testing.T) {
-	base := fault.New(fault.KindTimeout, "it took 12.5 s")
-	require.Equal(t, sign(base), sign(base.WithMessage("it took 7.25 s")))
-	for _, other := range []*fault.Error{
-		base.WithCode("SLOW"), base.WithMessage("it took too long"), fault.New(fault.KindConflict, "it took 12.5 s"),
-	} {
-		require.NotEqual(t, sign(base), sign(other))
-	}
-}
-
-func BenchmarkMemory(b *testing.B) {
-	b.Run("distinct failures", func(b *testing.B) {
-		b.ReportAllocs()
-		m := newMemory(remembered)
-		i := 0
-		for b.Loop() {
-			i++
-			m.failed(m.call("ann", i), tenMinutes)
-		}
-		b.ReportMetric(float64(size(b, m)), "remembered")
-	})
-	b.Run("arguments", func(b *testing.B) {
-		b.ReportAllocs()
-		args := json.RawMessage(`{"city":"Bonn","days":3,"units":"metric","fields":["temperature","wind"]}`)
-		for b.Loop() {
-			_, _ = form(args)
-		}
 	})
 }
 

@@ -54,53 +54,6 @@ func stuck(runs *atomic.Int32) harness.Handler {
 	}
 }
 
-// A limit says what is certain about the effect, and the guidance when and how often,
-// whichever stands outside: a write is never said to be safe to repeat.
-func TestGuidanceAndLimit(t *testing.T) {
-	const limit = "Timeout: the tool did not finish within 20 s. It was told to stop, but is still running"
-	for _, tc := range []struct {
-		name string
-		tool *mcp.ToolAnnotations
-		want []string
-		yes  bool
-	}{
-		{"write", nil, []string{"Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect."}, false},
-		{"read", readOnly, []string{"Nothing was changed by this call."}, true},
-		{"idempotent", harmless, []string{"A repetition does no harm."}, true},
-	} {
-		for _, order := range []string{"retry, deadline", "deadline, retry", "retry, deadline, deadline", "retry, retry, deadline"} {
-			t.Run(tc.name+"/"+order, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					guidance, limited := retry.New(nil), within(20*time.Second, 0)
-					mw := map[string][]mcp.Middleware{
-						"retry, deadline":           {guidance, limited},
-						"deadline, retry":           {limited, guidance},
-						"retry, deadline, deadline": {guidance, limited, limited},
-						"retry, retry, deadline":    {guidance, retry.New(nil), limited},
-					}[order]
-					var runs atomic.Int32
-					s := inOrder(t, tc.tool, stuck(&runs), mw...)
-					begin := time.Now()
-					got := s.Call(t, "it")
-					require.Less(t, time.Since(begin), 21*time.Second)
-					require.Contains(t, got.Text(), limit)
-					for _, want := range tc.want {
-						require.Contains(t, got.Text(), want)
-					}
-					said, _ := got.Fault().Retry()
-					require.Equal(t, tc.yes, said.ShouldRetry)
-					if order != "deadline, retry" && tc.yes { // the guidance inside of the limit is not asked
-						require.Contains(t, got.Text(), secondOf3)
-						require.Contains(t, s.Call(t, "it").Text(), thirdOf3)
-						require.Contains(t, s.Call(t, "it").Text(), "Retry: no. This call has failed 3 times.")
-					}
-					time.Sleep(2 * time.Hour) // the stuck handlers end
-				})
-			})
-		}
-	}
-}
-
 // Calls that are refused because too many handlers are stuck are told when to come
 // again, and are counted like others, without a handler that runs.
 func TestGuidanceAndTooManyStuck(t *testing.T) {

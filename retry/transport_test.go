@@ -225,57 +225,6 @@ func TestWhatBecomesOfARequest(t *testing.T) {
 	}
 }
 
-// TestTheWitnessOutweighs compares what was seen with what anybody else says.
-func TestTheWitnessOutweighs(t *testing.T) {
-	service := httptest.NewServer(shop())
-	t.Cleanup(service.Close)
-	client := &http.Client{Transport: retry.Transport(nil, nil)}
-	busy := fault.New(fault.KindServiceUnavailable, "the ledger is busy")
-	saysNone := busy.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-	refusedRule := &retry.Options{Rules: []retry.HintRule{func(error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
-	}}}
-	for name, tc := range map[string]struct {
-		path string
-		tool *mcp.ToolAnnotations
-		opts *retry.Options
-		err  error
-		want string
-	}{
-		"took effect, and then a connection is refused":    {"/ok", nil, nil, errRefused, "no. " + tookEffect},
-		"took effect, and the service says when":           {"/ok", nil, nil, upstream{time.Minute}, "no. " + tookEffect},
-		"took effect, and the fault says later":            {"/ok", nil, nil, busy.After(time.Minute), "no. " + tookEffect},
-		"took effect, and the fault says never":            {"/ok", nil, nil, busy.Never("Ask Ann"), "no. " + tookEffect + " Ask Ann."},
-		"took effect, and the fault says that nothing did": {"/ok", nil, nil, saysNone, "no. " + tookEffect},
-		"took effect, and a rule says that nothing did":    {"/ok", nil, refusedRule, errElse, "no. " + tookEffect},
-		"took effect, as the fault says":                   {"/ok", nil, nil, busy.WithRetry(fault.Retry{Effect: fault.EffectCommitted}), "no. This call took effect: do not repeat it."},
-		"took effect, and the arguments are wrong":         {"/ok", nil, nil, fault.Invalid("n", 1, "a string"), "no. " + tookEffect},
-		"took effect, and can be repeated":                 {"/ok", harmless, nil, busy.After(time.Minute), "yes, after 60 s (attempt 2 of 3). A repetition does no harm."},
-		"took effect, and cannot":                          {"/ok", harmless, nil, busy.Never("Ask Ann"), "no. " + tookEffect + " Ask Ann."},
-		"took effect, of a tool that only reads":           {"/ok", readOnly, nil, busy.After(time.Minute), "yes, after 60 s (attempt 2 of 3)."},
-		"lost, and then a connection is refused":           {"/hang-up", nil, nil, errRefused, mayHave},
-		"lost, and a rule says that nothing did":           {"/hang-up", nil, refusedRule, errElse, mayHave},
-		"lost, and the handler has looked":                 {"/hang-up", nil, nil, saysNone, "yes, after W (attempt 2 of 3). " + nothingDone},
-		"lost, and can be repeated":                        {"/hang-up", harmless, nil, busy.After(time.Minute), "yes, after 60 s (attempt 2 of 3). A repetition does no harm."},
-		"refused, and the fault says that it is not known": {"/limited", nil, &retry.Options{Witnessed: always}, busy.WithRetry(fault.Retry{Effect: fault.EffectUnknown}), mayHave},
-		"refused, of a tool that is witnessed":             {"/limited", nil, &retry.Options{Witnessed: always}, errReset, "yes, after W (attempt 2 of 3). " + nothingDone},
-		"refused, of one that is not":                      {"/limited", nil, &retry.Options{Witnessed: never}, errReset, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, text := tells(t, tc.tool, tc.opts, func(ctx context.Context) error {
-				send(ctx, client, http.MethodPost, service.URL+tc.path)
-				return tc.err
-			})
-			if tc.want == "" {
-				require.NotContains(t, text, "Retry: ")
-				require.NotContains(t, text, "effect")
-				return
-			}
-			require.Contains(t, shown(text)+"\n", "\nRetry: "+tc.want+"\n")
-		})
-	}
-}
-
 func TestSafeRequests(t *testing.T) {
 	service := httptest.NewServer(shop())
 	t.Cleanup(service.Close)
