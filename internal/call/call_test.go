@@ -74,19 +74,6 @@ func TestOneCallHoweverManyMiddlewares(t *testing.T) {
 	})
 }
 
-func TestNoCallOutside(t *testing.T) {
-	require.Nil(t, call.FromContext(t.Context()))
-	var seen *call.Call
-	s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{
-		"it": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-			seen = call.FromContext(ctx)
-			return harness.Success(req), nil
-		},
-	}})
-	require.Equal(t, "fine", s.Call(t, "it").Text())
-	require.Nil(t, seen)
-}
-
 func TestCallKnowsNotifications(t *testing.T) {
 	for method, want := range map[string]bool{
 		middleware.MethodCallTool: false, call.MethodListen: false,

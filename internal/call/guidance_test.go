@@ -2,10 +2,8 @@ package call_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -28,14 +26,6 @@ func guiding(g failure.Guidance) middleware.Middleware {
 	})
 }
 
-// recording returns a middleware that records every call, so that there are references.
-func recording() middleware.Middleware {
-	return establish(&call.Settings{
-		Logger: quiet, Recorder: recorder(func(context.Context, mcp.Request) string { return "r-1" }),
-		Mask: func(text string) string { return text },
-	})
-}
-
 func TestGuidanceHasTheLastWord(t *testing.T) {
 	inCall(t, func(_ context.Context, c *call.Call) {
 		f := c.Failure(nil, fault.New(fault.KindConflict, "m").Suggest("s").Never("it would be done twice"))
@@ -51,38 +41,6 @@ func TestGuidanceHasTheLastWord(t *testing.T) {
 		f.Guide(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
 		require.Equal(t, "Conflict: m.\nRetry: yes, after 1 s.", f.Fault().Text())
 	})
-}
-
-// Who is told not to call again is not told what to do when it fails again.
-func TestGuidanceOfAnUnknownFailureWithAHint(t *testing.T) {
-	mw := middleware.Chain(recording(), guiding(failure.Guidance{Suggestion: "Ask Ann", Retry: &fault.Retry{}}))
-	res, err := invoke(mw, returns(nil, public{hint: "Ask Ann"}))
-	require.NoError(t, err)
-	require.Contains(t, text(res), "Suggestion: Ask Ann.\nRetry: no.\nReference: r-1 (give it to the user to report)")
-}
-
-func TestGuidanceOfAnUnknownFailure(t *testing.T) {
-	no := failure.Guidance{Retry: &fault.Retry{Reason: "it is broken"}}
-	yes := failure.Guidance{Retry: &fault.Retry{ShouldRetry: true}}
-	const first = "Internal error: the server failed unexpectedly.\n"
-	for _, tc := range []struct {
-		name     string
-		guidance failure.Guidance
-		mw       middleware.Middleware
-		want     string
-	}{
-		{"no, recorded", no, recording(), first + "Retry: no. It is broken.\nReference: r-1 (give it to the user to report)"},
-		{"yes, recorded", yes, recording(), first + "Retry: yes.\nReference: r-1 (give it to the user to report)"},
-		// Without a record there is no reference to give.
-		{"no", no, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: no. It is broken."},
-		{"yes", yes, nil, "Internal error: " + harness.Canary + " is wrong.\nRetry: yes."},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			res, err := invoke(middleware.Chain(tc.mw, guiding(tc.guidance)), returns(nil, errSecret))
-			require.NoError(t, err)
-			require.Equal(t, tc.want, text(res))
-		})
-	}
 }
 
 func TestGuidanceOfAToolsOwnWords(t *testing.T) {
@@ -113,21 +71,6 @@ func TestGuidanceOfAToolsOwnWords(t *testing.T) {
 			require.Equal(t, before, own.Content)
 		})
 	}
-}
-
-func TestGuidanceLeavesAProtocolErrorAlone(t *testing.T) {
-	wire := &jsonrpc.Error{Code: -32042, Message: "log in first"}
-	_, err := invoke(guiding(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true}}), returns(nil, wire))
-	require.Same(t, wire, err)
-}
-
-func TestGuidanceInEveryShape(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		got := harness.Call(t, at, harness.Fail(errors.New("x")), recording(),
-			guiding(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2}, Suggestion: "Wait."}))
-		require.Contains(t, got.Text(), "\nSuggestion: Wait.\nRetry: yes, after 2 s.\n")
-		require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 2.0}, got.Machine()["retry"])
-	})
 }
 
 // The rules of a program are asked about its own errors only: not when an internal look-up
