@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,42 +43,20 @@ func TestReceived(t *testing.T) {
 		words    string
 	}{
 		{"nil", nil, nil, "null"},
-		{"nil pointer", (*int)(nil), nil, "null"},
-		{"nil list", []any(nil), nil, "null"},
-		{"nil object", map[string]any(nil), nil, "null"},
-		{"nil bytes", []byte(nil), nil, "null"},
 		{"text", "five", "five", "'five'"},
 		{"number beyond all bounds", json.Number("1e400"), nil, "1e400"},
 		{"empty text", "", "", "an empty string"},
-		{"blank text", " ", " ", "' '"},
 		{"text with a quotation mark", "o'neil", "o'neil", `"o'neil"`},
-		{"text of two lines", "a\nRetry: yes.", "a\nRetry: yes.", "'a Retry: yes.'"},
-		{"longest text", long[2:], long[2:], "'" + long[2:] + "'"},
 		{"too long a text", long, nil, "a string of 65 characters"},
-		{"huge text", strings.Repeat("a", 1<<20), nil, "a string of 1048576 characters"},
 		{"text with a secret", "password=hunter2secret", "password=[redacted]", "'password=[redacted]'"},
-		{"number", 5, 5.0, "5"},
-		{"fraction", -1.5, -1.5, "-1.5"},
-		{"large number", int64(1 << 60), json.Number("1152921504606846976"), "1152921504606846976"},
 		{"number of many digits", json.Number("1" + strings.Repeat("0", 100)), nil, "a number of 101 characters"},
-		{"boolean", true, true, "true"},
 		{"named text", email("a"), "a", "'a'"},
-		{"named number", level(3), 3.0, "3"},
 		{"pointer", &seven, 7.0, "7"},
 		{"list", []any{"a", 1}, nil, "a list with 2 items"},
-		{"empty list", []string{}, nil, "an empty list"},
-		{"empty object", map[string]any{}, nil, "an empty object"},
 		{"text of JSON", `{"password":"` + canary + `"}`, nil, "a string"},
-		{"list of numbers", [2]int{1, 2}, nil, "a list with 2 items"},
-		{"object", map[string]any{"a": 1}, nil, "an object with 1 property"},
 		{"struct", filter{"x"}, nil, "an object with 1 property"},
 		{"bytes", []byte(canary), nil, "binary data"},
-		{"named bytes", key(canary), nil, "binary data"},
-		{"pointer to bytes", &[]byte{1}, nil, "binary data"},
-		{"empty bytes", []byte{}, nil, "binary data"},
-		{"raw JSON text", json.RawMessage(`"five"`), "five", "'five'"},
 		{"raw JSON object", json.RawMessage(`{"a":1,"b":2}`), nil, "an object with 2 properties"},
-		{"time", time.Date(2026, 7, 28, 0, 0, 0, 0, time.UTC), "2026-07-28T00:00:00Z", "'2026-07-28T00:00:00Z'"},
 		{"text marshaler", netip.MustParseAddr("2001:db8::1"), "2001:db8::1", "'2001:db8::1'"},
 		{"error", errors.New(canary), nil, "a value that cannot be shown"},
 		{"function", func() {}, nil, "a value that cannot be shown"},
