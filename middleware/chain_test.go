@@ -90,16 +90,3 @@ func TestChainSaysWhichMiddlewareReturnsNoHandler(t *testing.T) {
 		middleware.Tool(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, broken)
 	})
 }
-
-func TestLaterMiddlewaresOfAServerAreOutermost(t *testing.T) {
-	for _, era := range []harness.Era{harness.Current, harness.Older} {
-		var tr harness.Trace
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
-			Handlers:   map[string]harness.Handler{"it": tr.Handler("h", harness.Succeed())},
-			Middleware: []mcp.Middleware{tr.Middleware("a1"), tr.Middleware("a2")},
-		})
-		s.Server.AddReceivingMiddleware(middleware.Chain(tr.Middleware("b1"), tr.Middleware("b2")))
-		require.Equal(t, "fine", s.Call(t, "it").Text())
-		require.Equal(t, ">b1 >b2 >a1 >a2 h <a2 <a1 <b2 <b1", tr.Take())
-	}
-}

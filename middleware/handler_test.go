@@ -28,43 +28,6 @@ func TestWrappingNoHandlerPanics(t *testing.T) {
 	}
 }
 
-// chains are middlewares that change nothing.
-func chains() map[string][]middleware.Middleware {
-	var tr harness.Trace
-	user := tr.Middleware("user")
-	ours := layer(&call.Settings{})
-	return map[string][]middleware.Middleware{
-		"none": nil, "nil": {nil}, "user": {user}, "ours": {ours}, "both": {ours, user, ours},
-	}
-}
-
-func TestWrappedHandlersPassTheSuccessAsItIs(t *testing.T) {
-	tool, resource, prompt := &mcp.CallToolResult{}, &mcp.ReadResourceResult{}, &mcp.GetPromptResult{}
-	for name, mw := range chains() {
-		t.Run(name, func(t *testing.T) {
-			req := toolRequest("t")
-			res, err := middleware.Tool(func(_ context.Context, got *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				require.Same(t, req, got)
-				return tool, nil
-			}, mw...)(t.Context(), req)
-			require.NoError(t, err)
-			require.Same(t, tool, res)
-
-			read, err := middleware.Resource(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-				return resource, nil
-			}, mw...)(t.Context(), resourceRequest("r"))
-			require.NoError(t, err)
-			require.Same(t, resource, read)
-
-			got, err := middleware.Prompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				return prompt, nil
-			}, mw...)(t.Context(), promptRequest("p"))
-			require.NoError(t, err)
-			require.Same(t, prompt, got)
-		})
-	}
-}
-
 func TestWrappedHandlersPassTheFailureOfUsersMiddlewaresAsItIs(t *testing.T) {
 	var tr harness.Trace
 	tool, resource, prompt := &mcp.CallToolResult{}, &mcp.ReadResourceResult{}, &mcp.GetPromptResult{}

@@ -108,15 +108,6 @@ func TestSelectionOfNoMiddlewareChangesNothing(t *testing.T) {
 	}
 }
 
-func TestSelectionIsNotChangedByItsCaller(t *testing.T) {
-	var tr harness.Trace
-	names := []string{"t"}
-	mw := middleware.ForTools(tr.Middleware("a"), names...)
-	names[0] = "other"
-	_, _ = invoke(mw, returns(nil, nil))
-	require.Equal(t, ">a <a", tr.Take())
-}
-
 func TestSelectionPanicsOnMisuse(t *testing.T) {
 	var tr harness.Trace
 	a := tr.Middleware("a")
@@ -160,23 +151,6 @@ func TestTarget(t *testing.T) {
 	} {
 		require.Equalf(t, c.want, call.Target(c.req), "%T", c.req)
 	}
-}
-
-// TestSelectedMiddlewaresShareTheCall proves that a selected middleware is a middleware like any
-// other for the calls that it is selected for.
-func TestSelectedMiddlewaresShareTheCall(t *testing.T) {
-	log := harness.NewLog(0)
-	mw := middleware.Chain(masking(log), middleware.ForTools(masking(log), "masked"))
-	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		Handlers:   map[string]harness.Handler{"masked": harness.Fail(errSecret), "other": harness.Fail(errSecret)},
-		Middleware: []mcp.Middleware{mw},
-	})
-	for _, name := range []string{"masked", "other"} {
-		got := s.Call(t, name)
-		require.Contains(t, got.Text(), "Internal error: ")
-		require.NotContains(t, string(got.Wire), harness.Canary)
-	}
-	require.Len(t, log.Records(), 2)
 }
 
 // TestForToolsWarnsOfToolsThatAreNotListed lists in pages of one tool.

@@ -168,27 +168,6 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// TestAFilterOutsideDoesNotApply: what stands outside is unknown to the chain. That is why the documentation wants
-// filters inside.
-func TestAFilterOutsideDoesNotApply(t *testing.T) {
-	misspelled := strings.TrimSuffix("list_orders_"+harness.Canary, "x") + "y"
-	for name, c := range map[string]struct {
-		chain  []mcp.Middleware
-		hidden bool // the name stays hidden
-	}{
-		"inside":                      {[]mcp.Middleware{validate.New(nil), filter}, true},
-		"outside":                     {[]mcp.Middleware{filter, validate.New(nil)}, false},
-		"outside, Names":              {[]mcp.Middleware{filter, validate.New(&validate.Options{Names: func(context.Context, string) []string { return nil }})}, true},
-		"between":                     {[]mcp.Middleware{middleware.Render(nil), filter, validate.New(nil)}, true},
-		"between, and lost behind it": {[]mcp.Middleware{middleware.Render(nil), filter, forgetful, validate.New(nil)}, false},
-	} {
-		s := serve(t, harness.Current, offers, c.chain...)
-		_, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: misspelled})
-		require.Error(t, err, name)
-		require.Equal(t, !c.hidden, strings.Contains(err.Error(), "Did you mean 'list_orders_"+harness.Canary+"'"), "%s: %v", name, err)
-	}
-}
-
 // TestSuggestionsOfSingleHandlers: what wraps one handler cannot ask for a list.
 func TestSuggestionsOfSingleHandlers(t *testing.T) {
 	harness.Each(t, []harness.Shape{harness.WrapResource, harness.WrapPrompt, harness.WrapTool}, func(t *testing.T, at harness.Place) {
@@ -229,22 +208,6 @@ func TestSuggestionsAreSure(t *testing.T) {
 			require.NotContains(t, s.Sent(), harness.Canary)
 		})
 	}
-}
-
-// TestManyPages: all of a list is looked at.
-func TestManyPages(t *testing.T) {
-	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		Server: &mcp.ServerOptions{PageSize: 2}, Middleware: []mcp.Middleware{validate.New(nil)},
-		More: func(s *mcp.Server) {
-			for i := range 50 {
-				s.AddTool(&mcp.Tool{Name: fmt.Sprintf("a%03d", i), InputSchema: map[string]any{"type": "object"}}, echo)
-			}
-			s.AddTool(&mcp.Tool{Name: "zebra", InputSchema: map[string]any{"type": "object"}}, echo)
-			orders(s)
-		},
-	})
-	require.Equal(t, `unknown tool "zebar". Did you mean 'zebra'?`, invoke(t, s, "zebar", ``).Text())
-	require.Contains(t, invoke(t, s, "typed", `{}`).Text(), "'color' is required")
 }
 
 func TestUnknownToolAsToolError(t *testing.T) {

@@ -203,21 +203,6 @@ func TestRawToolsAndInventedNames(t *testing.T) {
 	require.Equal(t, "list", log.Only(t)["tool"], "the one that is served, and cannot be checked")
 }
 
-// TestRawToolsInALongList: a tool is checked wherever it stands in the list.
-func TestRawToolsInALongList(t *testing.T) {
-	log := harness.NewLog(slog.LevelWarn)
-	asked := 0
-	pages := func(mcp.Result, error) (mcp.Result, error) {
-		if asked++; asked < 1000 {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: fmt.Sprint(asked)}}, NextCursor: fmt.Sprint(asked)}, nil
-		}
-		return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list", InputSchema: json.RawMessage(listSchema)}}}, nil
-	}
-	s := serve(t, harness.Current, raw(echo), standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: true}}), replace("tools/list", pages))
-	require.Contains(t, invoke(t, s, "list", `{"owner":"a","limit":500}`).Text(), "Argument 'limit' expected an integer of at most 100")
-	require.Empty(t, log.Records())
-}
-
 // TestRawToolsRefuseByTheSchemaOfNow: nobody is refused by a schema that the tool had a moment ago.
 func TestRawToolsRefuseByTheSchemaOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

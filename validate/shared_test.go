@@ -3,9 +3,7 @@ package validate
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -56,32 +54,6 @@ func listing(t *testing.T, opts *Options, list mcp.Middleware) (call func(ctx co
 		_ = client.Close() // after a call that was given up it may have an error
 		_ = server.Wait()
 	}
-}
-
-// TestALookupIsRemembered has many calls that fail within a second of the first.
-func TestALookupIsRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var lists atomic.Int64
-		call, end := listing(t, nil, func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				lists.Add(1)
-				return next(ctx, method, req)
-			}
-		})
-		defer end()
-		explained := func() {
-			if text := call(t.Context(), ""); !strings.Contains(text, "Argument 'N' expected an integer") {
-				t.Error("not explained: " + text)
-			}
-		}
-		explained()
-		var calls sync.WaitGroup
-		for range 300 {
-			calls.Go(explained)
-		}
-		calls.Wait()
-		require.Equal(t, int64(1), lists.Load())
-	})
 }
 
 // TestLookupsAreNotSharedBetweenUsers has two users of one session, as behind a gateway, of whom
