@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"net"
 	"strings"
 	"syscall"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/audit"
-	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -210,28 +208,6 @@ func TestBoundsOfArguments(t *testing.T) {
 	require.Contains(t, string(of(audit.Options{}, `{"a":"x\u202e\u2028"}`).Arguments), `\u202e`, "nothing invisible stands in a log")
 }
 
-// TestMethodsThatAreNotRecorded, whether or not the server has them.
-func TestMethodsThatAreNotRecorded(t *testing.T) {
-	k, s := newKept(), &server{}
-	h := audit.New(&audit.Options{Log: k.Log})(s.handle)
-	for _, method := range []string{
-		"initialize", "server/discover", "ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
-		"completion/complete", "logging/setLevel", "subscriptions/listen", "notifications/initialized",
-	} {
-		_, _ = h(t.Context(), method, &mcp.ListToolsRequest{Session: &mcp.ServerSession{}, Params: &mcp.ListToolsParams{}})
-		require.Empty(t, k.records(t), method)
-	}
-	for method, req := range map[string]mcp.Request{
-		"resources/subscribe":   &mcp.SubscribeRequest{Session: &mcp.ServerSession{}, Params: &mcp.SubscribeParams{URI: "a:b"}},
-		"resources/unsubscribe": &mcp.UnsubscribeRequest{Session: &mcp.ServerSession{}, Params: &mcp.UnsubscribeParams{URI: "a:b"}},
-		"resources/read":        &mcp.ReadResourceRequest{Session: &mcp.ServerSession{}, Params: &mcp.ReadResourceParams{URI: "a:b"}},
-	} {
-		k := newKept()
-		_, _ = audit.New(&audit.Options{Log: k.Log})(s.handle)(t.Context(), method, req)
-		require.Equal(t, "call "+method+" a:b: ok none\n", told(k.records(t)), "they change nothing but what the server sends")
-	}
-}
-
 // TestWhatALookupDoesIsRecorded: who calls a tool in the context of a look-up runs its handler.
 func TestWhatALookupDoesIsRecorded(t *testing.T) {
 	k, s := newKept(), &server{}
@@ -274,37 +250,6 @@ func TestLookups(t *testing.T) {
 		s := &server{}
 		_, _ = audit.New(&audit.Options{Log: newKept().Log})(s.handle)(t.Context(), method, req)
 		require.Equal(t, map[string]int{method: 1}, s.asked)
-	}
-}
-
-// TestTheLoggerOfTheCall gets the record that records are missing, unless Options.Logger is
-// set.
-func TestTheLoggerOfTheCall(t *testing.T) {
-	defer func(old *slog.Logger) { slog.SetDefault(old) }(slog.Default())
-	for _, own := range []bool{false, true} {
-		whole, ours, other := harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelInfo), harness.NewLog(slog.LevelInfo)
-		slog.SetDefault(other.Logger())
-		k := newKept()
-		k.set(errDisk, "")
-		o := &audit.Options{Log: k.Log}
-		if own {
-			o.Logger = ours.Logger()
-		}
-		h := middleware.Chain(correlate.New(&correlate.Options{Logger: whole.Logger()}), audit.New(o))((&server{}).handle)
-		for range 2 {
-			_, _ = h(t.Context(), middleware.MethodCallTool, toolCall("t", `{}`))
-		}
-		k.set(nil, "")
-		for range 3 {
-			_, _ = h(t.Context(), middleware.MethodCallTool, toolCall("t", `{}`))
-		}
-		told := whole
-		if own {
-			told = ours
-		}
-		require.Equal(t, 1, strings.Count(told.String(), "audit records cannot be kept"))
-		require.Equal(t, 1, strings.Count(told.String(), "audit records can be kept again"))
-		require.Empty(t, other.Records())
 	}
 }
 

@@ -122,45 +122,6 @@ func TestMaskAlone(t *testing.T) {
 	require.Empty(t, log.Records(), "the caller knows all of it")
 }
 
-func TestWithoutMiddlewares(t *testing.T) {
-	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Older}
-	got := harness.Call(t, at, inACall(nil))
-	require.NotContains(t, string(got.Wire), harness.Canary)
-	require.NotContains(t, string(got.Wire), "reference_id")
-	require.Contains(t, text(t, got.Tool()), "Internal error")
-}
-
-// TestNothingSucceededInACall: the answer that is an error passes the chain with all
-// that it says, and has a reference.
-func TestNothingSucceededInACall(t *testing.T) {
-	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelInfo)
-		got := harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-			return batch.Run(ctx, []string{"a", "b"}, func(_ context.Context, name string) (int, error) {
-				return 0, fault.NotFound("file", name).Because(errors.New(harness.Canary))
-			}, &batch.RunOptions[string]{KeyName: "file"}).ToolResult(), nil
-		}, mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
-		require.True(t, got.Tool().IsError)
-		require.Equal(t, strings.TrimSpace(`
-Not found: none of the 2 items succeeded.
-Suggestion: Check the name, or list what exists.
-Failed:
-- file 'a': Not found: file 'a' does not exist. Reference: ref.0
-- file 'b': Not found: file 'b' does not exist. Reference: ref.1`), text(t, got.Tool()))
-		require.Equal(t, fault.KindNotFound, got.Fault().Kind())
-		require.Equal(t, "ref", got.Fault().Reference())
-		v := structured(t, got.Tool())
-		require.Equal(t, false, v["success"])
-		require.Equal(t, "b", v["errors"].([]any)[1].(map[string]any)["file"])
-		require.NotContains(t, string(got.Wire), harness.Canary)
-		refs := []any{}
-		for _, r := range log.Records() {
-			refs = append(refs, r["reference"])
-		}
-		require.ElementsMatch(t, []any{"ref", "ref.0", "ref.1"}, refs)
-	})
-}
-
 func TestTwoBatchesOfOneCall(t *testing.T) {
 	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
 	log := harness.NewLog(slog.LevelInfo)

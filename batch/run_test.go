@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"runtime"
 	"strconv"
 	"sync"
@@ -182,26 +181,6 @@ func TestProgrammersMistakes(t *testing.T) {
 	}
 }
 
-func TestPanicIsTheItemsOwn(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		for _, workers := range []int{1, 3, 10} {
-			r := batch.Run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
-				if i == 7 {
-					panic(errBroken)
-				}
-				return i, nil
-			}, &batch.RunOptions[int]{Concurrency: workers})
-			consistent(t, r, 10)
-			require.Equal(t, "+++++++-++", statuses(r.Items))
-			var p *fault.PanicError
-			require.ErrorAs(t, r.Items[7].Err, &p)
-			require.Equal(t, errBroken, p.Value)
-			require.Contains(t, p.Stack(), "TestPanicIsTheItemsOwn")
-			require.Equal(t, "internal_error", string(r.Items[7].Err.Kind()))
-		}
-	})
-}
-
 func TestEveryItemPanicsOrExits(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		for _, timeout := range []time.Duration{0, time.Second} {
@@ -220,20 +199,6 @@ func TestEveryItemPanicsOrExits(t *testing.T) {
 				require.Equal(t, i%3 == 2, item.Status == batch.Succeeded)
 			}
 		}
-	})
-}
-
-func TestGoexit(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
-			if i == 7 || i == 9 {
-				runtime.Goexit()
-			}
-			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: 1})
-		consistent(t, r, 10)
-		require.Equal(t, "+++++++-+-", statuses(r.Items))
-		require.ErrorIs(t, r.Items[7].Err, fault.KindInternal)
 	})
 }
 
@@ -475,21 +440,6 @@ func TestStopAfterFailures(t *testing.T) {
 	})
 }
 
-func TestStopLetsRunningItemsFinish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(10), func(ctx context.Context, i int) (int, error) {
-			if i == 0 {
-				time.Sleep(time.Second)
-				return 0, errBroken
-			}
-			time.Sleep(2 * time.Second)
-			return i, ctx.Err()
-		}, &batch.RunOptions[int]{Concurrency: 4, MaxFailures: 1})
-		require.Equal(t, "-+++......", statuses(r.Items))
-		require.Equal(t, []any{4, 5, 6, 7, 8, 9}, r.RetryItems())
-	})
-}
-
 func TestKeys(t *testing.T) {
 	r := batch.Run(t.Context(), []string{"a", "b", "a"}, func(_ context.Context, s string) (int, error) {
 		if s == "b" {
@@ -536,34 +486,6 @@ func TestProgressOfWhatIsLeftBehind(t *testing.T) {
 	})
 }
 
-// TestNoMoreFailuresThanItems in what is told while several items finish at once.
-func TestNoMoreFailuresThanItems(t *testing.T) {
-	for range 100 {
-		batch.RunTelling(t.Context(), numbers(500), func(context.Context, int) (int, error) { return 0, errBroken },
-			&batch.RunOptions[int]{Concurrency: 16}, func(done, total int, message string) error {
-				if message != fmt.Sprintf("%d of %d items, %d failed", done, total, done) {
-					t.Error(message)
-				}
-				return nil
-			})
-	}
-}
-
-// TestHugeOptions are no limit, and cost nothing.
-func TestHugeOptions(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(3), func(_ context.Context, i int) (int, error) {
-			time.Sleep(time.Hour)
-			if i == 1 {
-				return 0, fault.RateLimited("it", 0)
-			}
-			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: math.MaxInt, Limit: math.MaxInt64, MaxFailures: math.MaxInt})
-		require.Equal(t, "+-+", statuses(r.Items))
-		require.Empty(t, r.Stopped)
-	})
-}
-
 // TestReserve: at most a second of the deadline is kept for the answer.
 func TestReserve(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -585,17 +507,6 @@ func TestDeadlineOfAnother(t *testing.T) {
 		&batch.RunOptions[int]{Limit: time.Hour})
 	require.ErrorIs(t, r.Items[0].Err, fault.KindTimeout)
 	require.NotContains(t, r.Items[0].Err.Message(), "1 h")
-}
-
-// TestNoLimit: zero and negative values are none.
-func TestNoLimit(t *testing.T) {
-	for _, limit := range []time.Duration{0, -1, math.MinInt64} {
-		r := batch.Run(t.Context(), numbers(1), func(ctx context.Context, _ int) (bool, error) {
-			_, limited := ctx.Deadline()
-			return limited, nil
-		}, &batch.RunOptions[int]{Limit: limit})
-		require.False(t, r.Items[0].Value)
-	}
 }
 
 // TestWordsOfALateItem are kept where the function has some.

@@ -296,47 +296,6 @@ func TestListFormsOfFailures(t *testing.T) {
 	})
 }
 
-// TestDeadlineInStandard shows where the limit stands when it is asked for: outside of
-// the inner recovery, inside of the user's own middlewares.
-func TestDeadlineInStandard(t *testing.T) {
-	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
-		synctest.Test(t, func(t *testing.T) { deadlineInStandard(t, at) })
-	})
-}
-
-func deadlineInStandard(t *testing.T, at harness.Place) {
-	t.Helper()
-	log := harness.NewLog(slog.LevelInfo)
-	var tr harness.Trace
-	release := make(chan struct{})
-	s := harness.Start(t, at, harness.Setup{
-		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-			Logger:   log.Logger(),
-			Recover:  &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
-			Deadline: &deadline.Options{Limit: 50 * time.Millisecond, Grace: time.Millisecond},
-		}, tr.Middleware("a"))},
-		Handlers: map[string]harness.Handler{
-			"good":   tr.Handler("h", harness.Succeed()),
-			"panic":  tr.Handler("h", harness.Panic(errCanary)),
-			"goexit": func(context.Context, mcp.Request) (mcp.Result, error) { runtime.Goexit(); return nil, nil },
-			"stuck": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-				<-release
-				return harness.Success(req), nil
-			},
-		},
-	})
-	tr.Take()
-	require.Equal(t, "fine", s.Call(t, "good").Text())
-	require.Equal(t, ">a h <a", tr.Take())
-	require.Contains(t, s.Call(t, "panic").Text(), "Internal error: ")
-	require.Equal(t, ">a h recover <a", tr.Take())
-	require.Contains(t, s.Call(t, "goexit").Text(), "Internal error: ")
-	require.Contains(t, s.Call(t, "stuck").Text(), "did not finish within 50 ms. It was told to stop, but is still running")
-	close(release)
-	synctest.Wait()
-	require.Len(t, log.Records(), 5) // panic, goexit, timeout, stuck, and its end
-}
-
 // TestSuccessIsUntouched compares, byte for byte, whole sessions with and without
 // the chain.
 func TestSuccessIsUntouched(t *testing.T) {
@@ -741,41 +700,6 @@ func TestOnAClient(t *testing.T) {
 	require.Equal(t, "elicitation/create", log.Only(t)["method"])
 	require.NotContains(t, s.Received(), harness.Canary)
 }
-
-// TestWhatNotEvenAnErrorSays runs errors that cannot be printed, which end the
-// process when the SDK prints them.
-func TestWhatNotEvenAnErrorSays(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelInfo)
-		s := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{
-				"typed-nil": harness.Fail((*fs.PathError)(nil)), "nil-fault": harness.Fail((*fault.Error)(nil)), "evil": harness.Fail(evil{}),
-				"ring": harness.Fail(&ring{}), "list": harness.Fail(errorList{errCanary}),
-			},
-			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()})},
-		})
-		for i, name := range []string{"typed-nil", "nil-fault", "evil", "ring", "list"} {
-			got := s.Call(t, name)
-			require.Contains(t, got.Text(), "Internal error: ", name)
-			require.NotContains(t, string(got.Wire), harness.Canary, name)
-			require.Len(t, log.Records(), i+1, name)
-		}
-	})
-}
-
-type evil struct{}
-
-func (evil) Error() string { panic(harness.Canary) }
-
-type ring struct{}
-
-func (*ring) Error() string   { return harness.Canary }
-func (r *ring) Unwrap() error { return r }
-
-// errorList cannot be compared.
-type errorList []error
-
-func (errorList) Error() string { return harness.Canary }
 
 // TestManyCallsAtOnce runs mixed calls through the chain and leaves nothing behind.
 func TestManyCallsAtOnce(t *testing.T) {
