@@ -122,17 +122,6 @@ func TestMaskAlone(t *testing.T) {
 	require.Empty(t, log.Records(), "the caller knows all of it")
 }
 
-func TestTwoBatchesOfOneCall(t *testing.T) {
-	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
-	log := harness.NewLog(slog.LevelInfo)
-	harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-		batch.Run(ctx, numbers(2), leaky, nil)
-		return batch.Run(ctx, numbers(2), leaky, nil).ToolResult(), nil
-	}, correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
-	require.Equal(t, "ref.1", log.Records()[0]["reference"])
-	require.Equal(t, "ref.b2.1", log.Records()[1]["reference"])
-}
-
 // TestAnnotationsOfTheTool: what the tool says of itself decides whether items that may
 // have taken effect are sent again.
 func TestAnnotationsOfTheTool(t *testing.T) {

@@ -204,14 +204,6 @@ func TestNothingSucceeded(t *testing.T) {
 	}
 }
 
-func TestListOfOne(t *testing.T) {
-	for _, era := range eras {
-		out := outputOf(t, serve(t, era, userList).CallTool(t.Context(), "get_users", ids("ann")))
-		require.Equal(t, 1, out.Succeeded)
-		require.Equal(t, "The item succeeded.", out.Message)
-	}
-}
-
 // TestWrongLists wants each of them answered with what is right.
 func TestWrongLists(t *testing.T) {
 	list := userList

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"runtime"
 	"strconv"
 	"sync"
@@ -95,35 +94,6 @@ func inTime(t *testing.T, run func(t *testing.T)) {
 	})
 }
 
-func TestOrderIsKept(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(50), func(_ context.Context, i int) (int, error) {
-			time.Sleep(time.Duration(50-i) * time.Second)
-			if i%10 == 3 {
-				return 0, errBroken
-			}
-			return i * i, nil
-		}, nil)
-		consistent(t, r, 50)
-		require.Equal(t, 45, r.Succeeded)
-		require.Equal(t, 5, r.Failed)
-		require.Empty(t, r.Stopped)
-		for i, item := range r.Items {
-			if i%10 == 3 {
-				require.Equal(t, batch.Failed, item.Status)
-				require.ErrorIs(t, item.Err, errBroken)
-				require.ErrorIs(t, item.Err, fault.KindInternal)
-				require.NotContains(t, item.Err.Error(), "secret")
-				require.False(t, recoverable(item))
-			} else {
-				require.Equal(t, i*i, item.Value)
-			}
-		}
-		require.InDelta(t, 0.9, answered(r).SuccessRate, 0)
-		require.Empty(t, r.RetryItems())
-	})
-}
-
 func TestConcurrencyIsBounded(t *testing.T) {
 	for _, c := range []struct{ option, most, seconds int }{{0, 8, 7}, {1, 1, 50}, {7, 7, 8}, {100, 50, 1}} {
 		inTime(t, func(t *testing.T) {
@@ -149,17 +119,6 @@ func TestConcurrencyIsBounded(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestEmpty(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), nil, func(context.Context, int) (int, error) { panic("not called") }, nil)
-		consistent(t, r, 0)
-		require.True(t, answered(r).Success)
-		require.InDelta(t, 1, answered(r).SuccessRate, 0)
-		require.Empty(t, r.Stopped)
-		require.False(t, r.ToolResult().IsError)
-	})
 }
 
 func TestProgrammersMistakes(t *testing.T) {
@@ -402,44 +361,6 @@ func TestWhatIsLeftBehindHarmsNobody(t *testing.T) {
 	}
 }
 
-// TestTimeIsOver looks at functions that ignore their context when the time of the batch is over.
-func TestTimeIsOver(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
-		defer cancel()
-		began := time.Now()
-		r := batch.Run(ctx, numbers(100), func(_ context.Context, i int) (int, error) {
-			time.Sleep(2 * time.Second) // ignores its context
-			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: 2})
-		require.Equal(t, 4, r.Succeeded)
-		require.Equal(t, 2, r.Failed)
-		require.Equal(t, "deadline", r.Stopped)
-		require.Equal(t, "the item had not finished when the time for the batch was over", r.Items[4].Err.Message())
-		require.Equal(t, 5400*time.Millisecond+100*time.Millisecond, time.Since(began))
-	})
-}
-
-func TestStopAfterFailures(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		fail := func(_ context.Context, i int) (int, error) {
-			if i%2 == 1 {
-				return 0, fs.ErrNotExist
-			}
-			return i, nil
-		}
-		first := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 1})
-		require.Equal(t, 1, first.Succeeded)
-		require.Equal(t, 1, first.Failed)
-		require.Equal(t, "failures", first.Stopped)
-		third := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 3})
-		require.Equal(t, 3, third.Succeeded)
-		require.Equal(t, 3, third.Failed)
-		last := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 6})
-		require.Empty(t, last.Stopped)
-	})
-}
-
 func TestKeys(t *testing.T) {
 	r := batch.Run(t.Context(), []string{"a", "b", "a"}, func(_ context.Context, s string) (int, error) {
 		if s == "b" {
@@ -484,29 +405,6 @@ func TestProgressOfWhatIsLeftBehind(t *testing.T) {
 		})
 		require.Equal(t, []string{"5.25s 1 of 2 items", "10.1s 2 of 2 items, 1 failed"}, seen)
 	})
-}
-
-// TestReserve: at most a second of the deadline is kept for the answer.
-func TestReserve(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		began := time.Now()
-		r := batch.Run(ctx, numbers(1), func(ctx context.Context, _ int) (int, error) {
-			<-ctx.Done()
-			return 0, ctx.Err()
-		}, nil)
-		require.Equal(t, time.Hour-time.Second, time.Since(began))
-		require.Equal(t, "deadline", r.Stopped)
-	})
-}
-
-// TestDeadlineOfAnother: a function whose own deadline passed did not use up its item's limit.
-func TestDeadlineOfAnother(t *testing.T) {
-	r := batch.Run(t.Context(), numbers(1), func(context.Context, int) (int, error) { return 0, context.DeadlineExceeded },
-		&batch.RunOptions[int]{Limit: time.Hour})
-	require.ErrorIs(t, r.Items[0].Err, fault.KindTimeout)
-	require.NotContains(t, r.Items[0].Err.Message(), "1 h")
 }
 
 // TestWordsOfALateItem are kept where the function has some.

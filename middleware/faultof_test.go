@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,69 +18,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// everyFault has a fault of every kind and with every part.
-func everyFault() map[string]*fault.Error {
-	all := map[string]*fault.Error{
-		"invalid":           fault.Invalid("quantity", "five", "an integer", "1", "2"),
-		"violations":        fault.Violations(fault.Violation{Field: "a", Rule: "required"}, fault.Violation{Field: "b[1].c", Received: 1.5, Expected: "a string", Suggestion: "Quote it."}),
-		"not found":         fault.NotFound("project", "alpa", "alpha", "beta"),
-		"already exists":    fault.AlreadyExists("project", "alpha"),
-		"denied":            fault.Denied("delete", "project 'alpha'").Needs("admin"),
-		"rate limited":      fault.RateLimited("the search API", 1500*time.Millisecond),
-		"timeout":           fault.Timeout("the report", time.Minute),
-		"unavailable":       fault.Unavailable("the weather service").After(time.Hour),
-		"own kind":          fault.New("deployment_in_progress", "wait for it").WithCode("E42").Never("it would be deployed twice"),
-		"details":           fault.New(fault.KindConflict, "m").With("list", []any{1, "two", nil, map[string]any{"x": false}}).With("n", 1.25),
-		"all about retries": fault.New(fault.KindTimeout, "m").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2.5, NextAttempt: 2, MaxAttempts: 3, Reason: "busy", Effect: fault.EffectUnknown}),
-		"steps": fault.New(fault.KindPreconditionFailed, "m").Suggest("Do this.").
-			Step("Read", "read_it", map[string]any{"id": 7, "deep": map[string]any{"a": []any{"b"}}}).
-			WithSteps(fault.Step{Action: "Choose", Description: "or not", Options: []fault.Option{{Action: "a"}, {Action: "b"}}}),
-		"strange text": fault.New(fault.KindServerError, "\"quotes\" <tags> \u2028 \U0001F9EF ünïcode").With("<k>", "&v"),
-		"no text":      fault.New(fault.KindServerError, ""),
-	}
-	return all
-}
-
-// TestFaultOfOverTheWire proves that a client reads the same fault that a handler
-// made, and an outer middleware too.
-func TestFaultOfOverTheWire(t *testing.T) {
-	faults := everyFault()
-	handlers := map[string]harness.Handler{}
-	for name, f := range faults {
-		handlers[name] = harness.Fail(fmt.Errorf("wrapped: %w", f.Because(errSecret)))
-	}
-	for _, shape := range append(harness.Tools(), harness.Others()...) {
-		for _, era := range []harness.Era{harness.Current, harness.Older} {
-			t.Run(string(shape)+"/"+string(era), func(t *testing.T) {
-				var outside *fault.Error
-				look := harness.Look(func(_ context.Context, res mcp.Result, err error) { outside, _ = middleware.FaultOf(res, err) })
-				log := harness.NewLog(0)
-				s := harness.Start(t, harness.Place{Shape: shape, Era: era}, harness.Setup{
-					Handlers: slugged(handlers), Middleware: []mcp.Middleware{look, masking(log)},
-					More: func(server *mcp.Server) { // which a step names
-						server.AddTool(&mcp.Tool{Name: "read_it", InputSchema: map[string]any{"type": "object"}},
-							func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-								return &mcp.CallToolResult{}, nil
-							})
-					},
-				})
-				for name, want := range faults {
-					got := s.Call(t, slug(name))
-					f, failed := middleware.FaultOf(got.Result, got.Err)
-					require.True(t, failed, name)
-					require.Equal(t, sent(want), data(f), name)
-					require.NotEmpty(t, f.Reference(), name)
-					require.Equal(t, sent(want), data(outside), name)
-					require.Equal(t, f.Reference(), outside.Reference())
-					require.NoError(t, errors.Unwrap(f), "a client gets no cause")
-				}
-				require.NotContains(t, s.Sent(), harness.Canary)
-				require.Len(t, log.Records(), len(faults))
-			})
-		}
-	}
-}
-
 // sent is what arrives of a fault: without a message it has the one that its text
 // shows.
 func sent(f *fault.Error) fault.Data {
@@ -90,24 +26,6 @@ func sent(f *fault.Error) fault.Data {
 		d.Message = fault.Generic(d.Type).Message()
 	}
 	return d
-}
-
-func slug(name string) string {
-	b := []byte(name)
-	for i, c := range b {
-		if c == ' ' {
-			b[i] = '-'
-		}
-	}
-	return string(b)
-}
-
-func slugged(handlers map[string]harness.Handler) map[string]harness.Handler {
-	out := map[string]harness.Handler{}
-	for name, h := range handlers {
-		out[slug(name)] = h
-	}
-	return out
 }
 
 func TestFaultOfASuccess(t *testing.T) {

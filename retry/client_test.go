@@ -597,41 +597,6 @@ func TestClientOverHTTP(t *testing.T) {
 	}
 }
 
-// A port on which nobody listens any more.
-func TestClientOverHTTPWithoutAServer(t *testing.T) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "http"}, nil)
-	for name, a := range map[string]*mcp.ToolAnnotations{"read": {ReadOnlyHint: true}, "pay": nil} {
-		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: a},
-			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return &mcp.CallToolResult{}, nil
-			})
-	}
-	listener := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true}))
-	var retries atomic.Int32
-	caller := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
-	caller.AddSendingMiddleware(client.New(&client.Options{InitialInterval: time.Millisecond}), func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if req.GetParams().GetMeta()[retry.AttemptKey] != nil {
-				retries.Add(1)
-			}
-			return next(ctx, method, req)
-		}
-	})
-	session, err := caller.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: listener.URL, DisableStandaloneSSE: true}, nil)
-	require.NoError(t, err)
-	defer func() { _ = session.Close() }()
-	_, err = session.ListTools(t.Context(), nil)
-	require.NoError(t, err)
-	listener.Close()
-	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay"})
-	require.Error(t, err)
-	require.Zero(t, retries.Load())
-	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read"})
-	require.Error(t, err)
-	require.EqualValues(t, 2, retries.Load())
-}
-
 // A client, guidance and a server that tries again, around a tool that writes: whatever
 // the order of outcomes, nothing takes effect twice.
 func TestNoWriteIsDoneTwice(t *testing.T) {

@@ -146,20 +146,6 @@ type unsureError struct{}
 func (unsureError) Error() string        { return harness.Canary }
 func (unsureError) Effect() fault.Effect { return fault.EffectUnknown }
 
-// A tool is what it is now, not what it was when it first failed: a change is seen within a second.
-func TestAReplacedToolIsReadAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := annotated(t, readOnly, nil, harness.Fail(context.DeadlineExceeded))
-		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes")
-		s.Server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}},
-			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return nil, context.DeadlineExceeded
-			})
-		time.Sleep(time.Second)
-		require.NotContains(t, s.Call(t, "it").Text(), "Retry:")
-	})
-}
-
 // However often one of them stands in a chain, a failure is counted once.
 func TestTwoOfThemCountOnce(t *testing.T) {
 	one := retry.New(nil)
@@ -494,16 +480,6 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 		require.Contains(t, texts[10], "This exact call has failed 11 times")
 		require.Equal(t, 13, runs)
 	})
-}
-
-// Of a tool's own words we say nothing and count nothing.
-func TestAToolsOwnWords(t *testing.T) {
-	s := annotated(t, nil, nil, harness.Tell())
-	for range 30 {
-		got := s.Call(t, "it")
-		require.Equal(t, harness.ToldText, got.Text())
-		require.NotContains(t, got.Machine(), "retry")
-	}
 }
 
 // Functions of the program's own that panic say nothing.

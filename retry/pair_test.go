@@ -45,28 +45,6 @@ func within(limit time.Duration, maxStuck int) mcp.Middleware {
 	return deadline.New(&deadline.Options{Limit: limit, MaxStuck: maxStuck, Logger: quiet})
 }
 
-// stuck does not return for an hour, whatever its context says.
-func stuck(runs *atomic.Int32) harness.Handler {
-	return func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-		runs.Add(1)
-		time.Sleep(time.Hour)
-		return harness.Success(req), nil
-	}
-}
-
-// Calls that are refused because too many handlers are stuck are told when to come
-// again, and are counted like others, without a handler that runs.
-func TestGuidanceAndTooManyStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var runs atomic.Int32
-		s := inOrder(t, readOnly, stuck(&runs), retry.New(nil), within(20*time.Second, 1))
-		s.Call(t, "it")
-		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after 20 s (attempt 3 of 3).")
-		require.EqualValues(t, 1, runs.Load())
-		time.Sleep(2 * time.Hour)
-	})
-}
-
 // Wrong arguments are explained first; who repeats them is told so, and then refused
 // until it corrects them.
 func TestGuidanceAndValidation(t *testing.T) {

@@ -97,18 +97,6 @@ func TestServerRunsAReadAgain(t *testing.T) {
 	})
 }
 
-func TestServerGivesUp(t *testing.T) {
-	bubble(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		s := play(down)
-		got := harness.Call(t, at, s.handle, retry.Server(&retry.ServerOptions{Repeatable: always, MaxAttempts: 4}))
-		require.Contains(t, got.Text(), "Service unavailable: the stock service is not available now.")
-		require.Equal(t, 4, s.runs)
-		if at.Shape.Tool() { // the SDK drops the _meta there
-			require.EqualValues(t, 4, got.Tool().Meta[retry.AttemptsKey])
-		}
-	})
-}
-
 // TestServerInventsNoAnswer: a handler that gives none after a failure has not succeeded.
 func TestServerInventsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -228,16 +216,6 @@ func triedUpstream() *mcp.CallToolResult {
 	res := &mcp.CallToolResult{Meta: mcp.Meta{retry.AttemptsKey: 3.0}}
 	res.SetError(fault.Unavailable("the upstream server").After(time.Second))
 	return res
-}
-
-// Reads of other methods need nobody's word.
-func TestServerRunsOtherReadsAgain(t *testing.T) {
-	bubble(t, harness.Others(), func(t *testing.T, at harness.Place) {
-		s := play(said(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), succeed)
-		got := harness.Call(t, at, s.handle, retry.Server(&retry.ServerOptions{Repeatable: never}))
-		require.Equal(t, "fine", got.Text())
-		require.Equal(t, 2, s.runs)
-	})
 }
 
 // A tool is looked up through the opener when what stands inside has no list.
@@ -448,36 +426,6 @@ func TestServerNoticesAChangedRequest(t *testing.T) {
 	})
 }
 
-type orderIn struct {
-	Items []string `json:"items"`
-}
-
-// The SDK decodes the arguments of a typed tool anew for each attempt.
-func TestServerAroundATypedTool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen [][]string
-		session := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
-			More: func(server *mcp.Server) {
-				mcp.AddTool(server, &mcp.Tool{Name: "order", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}},
-					func(_ context.Context, _ *mcp.CallToolRequest, in orderIn) (*mcp.CallToolResult, orderIn, error) {
-						seen = append(seen, append([]string(nil), in.Items...))
-						in.Items[0] = "changed"
-						if len(seen) < 3 {
-							return nil, orderIn{}, fault.Unavailable("it").After(time.Second)
-						}
-						return nil, in, nil
-					})
-			},
-			Middleware: []mcp.Middleware{retry.Server(nil)},
-		})
-		got := session.CallTool(t.Context(), "order", orderIn{Items: []string{"tea"}})
-		require.Nil(t, got.Fault())
-		require.Equal(t, [][]string{{"tea"}, {"tea"}, {"tea"}}, seen)
-		require.Equal(t, map[string]any{"items": []any{"changed"}}, got.Tool().StructuredContent)
-		require.EqualValues(t, 3, got.Tool().Meta[retry.AttemptsKey])
-	})
-}
-
 // What a handler shares between its answers is not written to.
 func TestServerMergesItsMeta(t *testing.T) {
 	shared := mcp.Meta{"mine": "kept"}
@@ -556,21 +504,6 @@ func TestServerClipsWhatIsLost(t *testing.T) {
 		require.True(t, strings.HasSuffix(text, "é [4489 more characters left out]"), text)
 	})
 }
-
-// A log that panics does not fail the call.
-func TestServerSurvivesItsLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := play(down, succeed)
-		broken := slog.New(slog.NewTextHandler(panicWriter{}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, s.handle,
-			mask.New(&mask.Options{Logger: broken}), retry.Server(&retry.ServerOptions{Repeatable: always}))
-		require.Equal(t, "fine", got.Text())
-	})
-}
-
-type panicWriter struct{}
-
-func (panicWriter) Write([]byte) (int, error) { panic("the disk is full") }
 
 // Two of them in one chain do not multiply the runs of a tool.
 func TestServerTwice(t *testing.T) {

@@ -244,26 +244,3 @@ func TestHandlersOwnErrors(t *testing.T) {
 	}, validate.New(nil), filter)
 	require.Equal(t, `unknown tool "list_order"`, invoke(t, s, "it", ``).Text())
 }
-
-// TestOppositesAreNotSuggested: a name that means the opposite was not meant.
-func TestOppositesAreNotSuggested(t *testing.T) {
-	for sent, known := range map[string]string{"unlock_door": "lock_door", "exportOrders": "import_orders", "unpublish_all": "publish_all", "list_open": "list_not_open"} {
-		s := serve(t, harness.Current, func(s *mcp.Server) {
-			s.AddTool(&mcp.Tool{Name: known, InputSchema: map[string]any{"type": "object"}}, echo)
-			s.AddPrompt(&mcp.Prompt{Name: known}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				return &mcp.GetPromptResult{}, nil
-			})
-			s.AddResource(&mcp.Resource{Name: known, URI: "shop:///" + known}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-				return &mcp.ReadResourceResult{}, nil
-			})
-		}, validate.New(nil))
-		_, tool := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: sent})
-		_, prompt := s.Client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: sent})
-		_, resource := s.Client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "shop:///" + sent})
-		for _, err := range []error{tool, prompt, resource} {
-			var wire *jsonrpc.Error
-			require.ErrorAs(t, err, &wire)
-			require.NotContains(t, strings.ReplaceAll(wire.Message+string(wire.Data), sent, ""), known, sent)
-		}
-	}
-}

@@ -442,18 +442,6 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestListToolsForOneTool proves that a tool with middlewares of its own has a
-// server to ask.
-func TestToolsForOneTool(t *testing.T) {
-	var names []string
-	var err error
-	got := harness.Call(t, harness.Place{Shape: harness.WrapAddTool, Era: harness.Current}, harness.Succeed(),
-		lister(func(n []string, e error) { names, err = n, e }))
-	require.Equal(t, "fine", got.Text())
-	require.NoError(t, err)
-	require.Equal(t, []string{"it"}, names)
-}
-
 func TestToolsFailsWhereThereIsNoServer(t *testing.T) {
 	var err error
 	list := lister(func(_ []string, e error) { err = e })

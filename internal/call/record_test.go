@@ -335,28 +335,6 @@ func TestASuccessHasNoFailure(t *testing.T) {
 	})
 }
 
-func TestWhatAFailureKnows(t *testing.T) {
-	inCall(t, func(_ context.Context, c *call.Call) {
-		p := &fault.PanicError{Value: 1}
-		f := c.Failure(nil, fmt.Errorf("%w", p))
-		require.Same(t, p, f.Panic())
-		require.Nil(t, f.Wire())
-		require.ErrorIs(t, f.Err(), p)
-		require.False(t, f.Worded())
-
-		wire := &jsonrpc.Error{Code: 404, Message: "m"}
-		f = c.Failure(nil, fmt.Errorf("%w", wire))
-		require.Same(t, wire, f.Wire())
-		require.Nil(t, f.Panic())
-		require.True(t, f.Worded())
-		require.Equal(t, fault.KindNotFound, f.Fault().Kind())
-
-		f = c.Failure(&mcp.CallToolResult{IsError: true}, nil)
-		require.NoError(t, f.Err())
-		require.True(t, f.Worded())
-	})
-}
-
 func TestErrorsThatCannotBeCompared(t *testing.T) {
 	type list []error
 	_ = list{}

@@ -36,13 +36,6 @@ type message struct {
 	} `json:"error"`
 }
 
-func parse(t *testing.T, wire json.RawMessage) message {
-	t.Helper()
-	var m message
-	require.NoError(t, json.Unmarshal(wire, &m), string(wire))
-	return m
-}
-
 // fixed are settings that record and give every call the same ID.
 func fixed(log *harness.Log) *call.Settings {
 	return &call.Settings{Logger: log.Logger(), Recorder: recorder(func(context.Context, mcp.Request) string { return "the-id" })}
@@ -175,62 +168,6 @@ func TestTheOutermostRenderHolds(t *testing.T) {
 	require.Equal(t, e.Error(), harness.Call(t, rawAt, harness.Fail(e), mw).Text(), "the options were copied")
 }
 
-// TestResultType proves that a failed tool call has the result type exactly for
-// clients of 2026-07-28.
-func TestResultType(t *testing.T) {
-	handlers := map[string]harness.Handler{
-		"fault": harness.Fail(fault.NotFound("file", "a")), "unknown": harness.Fail(errSecret), "told": harness.Tell(), "good": harness.Succeed(),
-		"set-error": harness.Return(func() *mcp.CallToolResult {
-			var res mcp.CallToolResult
-			res.SetError(errSecret)
-			return &res
-		}),
-	}
-	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
-		want := ""
-		if at.Era == harness.Current {
-			want = "complete"
-		}
-		for _, mw := range []middleware.Middleware{middleware.Render(nil), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})} {
-			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{mw}})
-			for name := range handlers {
-				got := s.Call(t, name)
-				require.Equal(t, want, parse(t, got.Wire).Result.ResultType, name)
-				require.Equal(t, at.Era == harness.Current, strings.Contains(string(got.Wire), "resultType"), name)
-			}
-		}
-	})
-	// A request that somebody made by hand says nothing of its version.
-	for _, req := range []mcp.Request{nil, (*mcp.CallToolRequest)(nil), &mcp.CallToolRequest{}, toolRequest("t")} {
-		require.NotPanics(t, func() {
-			res, err := middleware.Render(nil)(returns(nil, errSecret))(t.Context(), middleware.MethodCallTool, req)
-			require.NoError(t, err)
-			require.True(t, res.(*mcp.CallToolResult).IsError)
-		})
-	}
-}
-
-func TestMetaIsMerged(t *testing.T) {
-	shared := mcp.Meta{"own": "value"}
-	told := harness.Return(func() *mcp.CallToolResult {
-		return &mcp.CallToolResult{Meta: shared, IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
-	})
-	setError := harness.Return(func() *mcp.CallToolResult {
-		res := &mcp.CallToolResult{Meta: shared}
-		res.SetError(errSecret)
-		return res
-	})
-	for _, at := range []harness.Place{{Shape: harness.WrapTool, Era: harness.Older}, {Shape: harness.ServerRaw, Era: harness.Older}} {
-		for name, h := range map[string]harness.Handler{"told": told, "set error": setError} {
-			got := harness.Call(t, at, h, masking(harness.NewLog(0)))
-			require.Equal(t, "value", got.Tool().Meta["own"], name)
-			require.Equal(t, name == "told", got.Machine() == nil, name)
-			require.NotContains(t, string(got.Wire), harness.Canary)
-			require.Equal(t, mcp.Meta{"own": "value"}, shared, "the handler's own is not written to")
-		}
-	}
-}
-
 // TestGetErrorKeepsWorking proves that a middleware of the user's that stands
 // outside still finds the original error, and sees the rendered answer.
 func TestGetErrorKeepsWorking(t *testing.T) {
@@ -252,49 +189,6 @@ func TestGetErrorKeepsWorking(t *testing.T) {
 			require.Equal(t, got.Text(), text(seen))
 			require.NotContains(t, s.Sent(), harness.Canary)
 		}
-	})
-}
-
-// TestInputRequestsPass compares the answers of handlers that ask for input with
-// and without middlewares.
-func TestInputRequestsPass(t *testing.T) {
-	ask := mcp.InputRequestMap{"ask": &mcp.ElicitParams{Message: "how many?"}}
-	asks := func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-		switch r := req.(type) {
-		case *mcp.CallToolRequest:
-			if r.Params.InputResponses == nil {
-				return &mcp.CallToolResult{InputRequests: ask, RequestState: "s", Meta: mcp.Meta{"k": "v"}}, nil
-			}
-		case *mcp.GetPromptRequest:
-			if r.Params.InputResponses == nil {
-				return &mcp.GetPromptResult{InputRequests: ask, RequestState: "s"}, nil
-			}
-		case *mcp.ReadResourceRequest:
-			if r.Params.InputResponses == nil {
-				return &mcp.ReadResourceResult{InputRequests: ask, RequestState: "s"}, nil
-			}
-		}
-		return harness.Success(req), nil
-	}
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		if at.Shape == harness.ServerCompletion || at.Shape.Method() == middleware.MethodReadResource && at.Era == harness.Older {
-			return // the SDK cannot ask there
-		}
-		var sent [2]string
-		log := harness.NewLog(0)
-		for i, mw := range [][]mcp.Middleware{nil, {establish(fixed(log)), masking(log), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})}} {
-			s := harness.Start(t, at, harness.Setup{
-				Handlers: map[string]harness.Handler{"it": asks}, Middleware: mw,
-				Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
-				}},
-			})
-			s.Call(t, "it")
-			sent[i] = s.Sent()
-		}
-		require.Equal(t, sent[0], sent[1])
-		require.Contains(t, sent[0], "fine")
-		require.Empty(t, log.Records())
 	})
 }
 

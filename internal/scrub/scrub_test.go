@@ -62,16 +62,6 @@ func readLines(t testing.TB, name string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-func TestTextLeavesOrdinaryTextAlone(t *testing.T) {
-	texts := readClean(t, "clean.txt")
-	require.GreaterOrEqual(t, len(texts), 150)
-	for name, text := range texts {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, text, Text(text))
-		})
-	}
-}
-
 func TestTextHidesSecrets(t *testing.T) {
 	cases := readSecrets(t)
 	require.GreaterOrEqual(t, len(cases), 150)
