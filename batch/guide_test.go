@@ -10,15 +10,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// strange panics when it is asked for anything.
-type strange struct{}
-
-func (strange) Error() string    { panic("no text") }
-func (strange) Unwrap() error    { panic("nothing inside") }
-func (strange) Is(error) bool    { panic("no comparison") }
-func (strange) Timeout() bool    { panic("no time") }
-func (*strange) Temporary() bool { panic("no") }
-
 // TestWhatMustBeChecked: an item that may be at work still is to be checked, also when the
 // failure says that sending it again does not help.
 func TestWhatMustBeChecked(t *testing.T) {

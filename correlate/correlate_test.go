@@ -173,34 +173,6 @@ func TestOptionsAreCopied(t *testing.T) {
 	require.Len(t, ofCalls(log), 1)
 }
 
-// TestTheClientGivesUp proves that a call that the client cancels is no failure of
-// the server, however the handler ends.
-func TestTheClientGivesUp(t *testing.T) {
-	for _, era := range []harness.Era{harness.Current, harness.Older} {
-		log := harness.NewLog(slog.LevelInfo)
-		started := make(chan struct{})
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
-			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger()})},
-			Handlers: map[string]harness.Handler{"it": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-				close(started)
-				<-ctx.Done()
-				return nil, errors.New("the work was stopped") // and not ctx.Err()
-			}},
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			<-started
-			cancel()
-		}()
-		require.ErrorIs(t, s.CallContext(ctx, "it").Err, context.Canceled)
-		harness.Eventually(t, func() bool { return len(log.Records()) == 1 })
-		r := log.Only(t)
-		require.Equal(t, "cancelled", r["outcome"])
-		require.Equal(t, "INFO", r["level"])
-		require.Equal(t, "the work was stopped", r["error"])
-	}
-}
-
 // handler calls a handler behind middlewares in this process.
 func handler(h mcp.MethodHandler, mw ...mcp.Middleware) (mcp.Result, error) {
 	return middleware.Chain(mw...)(h)(context.Background(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t"}})

@@ -18,43 +18,6 @@ import (
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
-// A sink is a handler that misbehaves.
-type sink struct {
-	slog.Handler
-	handle func() error
-}
-
-func (s sink) Enabled(context.Context, slog.Level) bool  { return true }
-func (s sink) Handle(context.Context, slog.Record) error { return s.handle() }
-func (s sink) WithAttrs([]slog.Attr) slog.Handler        { return s }
-func (s sink) WithGroup(string) slog.Handler             { return s }
-func (s sink) String() string                            { return "sink" }
-func blocks(until <-chan struct{}) func() error          { return func() error { <-until; return nil } }
-
-// TestOneStuckLogTakesNothingFromAnother proves that the bound for records that a log
-// holds is its own.
-func TestOneStuckLogTakesNothingFromAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		until := make(chan struct{})
-		defer close(until)
-		bad := correlate.New(&correlate.Options{Logger: slog.New(sink{handle: blocks(until)})})
-		good := harness.NewLog(slog.LevelInfo)
-		fail := func(mw mcp.Middleware) {
-			_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, errSecret }, mw)
-		}
-		for range 20 {
-			fail(bad)
-		}
-		for range 20 {
-			fail(correlate.New(&correlate.Options{Logger: good.Logger()}))
-		}
-		require.Len(t, good.Records(), 20)
-		for _, r := range good.Records() {
-			require.NotContains(t, r, "log_failed")
-		}
-	})
-}
-
 func TestGuardIsASlogHandler(t *testing.T) {
 	log := harness.NewLog(slog.LevelInfo)
 	guarded := slog.New(correlate.Guard(log.Handler()))

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/http"
 	"regexp"
 	"strings"
 	"sync"
@@ -72,79 +71,11 @@ var ownWait = regexp.MustCompile(`after [12] s `)
 // seconds, are all the same.
 func shown(text string) string { return ownWait.ReplaceAllString(text, "after W ") }
 
-// upstream is the error of an HTTP client.
-type upstream struct{ after time.Duration }
-
-func (upstream) Error() string               { return harness.Canary }
-func (upstream) StatusCode() int             { return http.StatusTooManyRequests }
-func (u upstream) RetryAfter() time.Duration { return u.after }
-
 // serialization is the error of a database that rolled back.
 type serialization struct{}
 
 func (serialization) Error() string    { return harness.Canary }
 func (serialization) SQLState() string { return "40001" }
-
-// What is not certain to be harmless is not said to be, whoever says that it may be
-// made again.
-func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
-	yes := fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown, RetryAfterSeconds: 1}
-	errOwn := errors.New("own")
-	rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes}, errors.Is(err, errOwn)
-	}}
-	for _, tc := range []struct {
-		name string
-		err  error
-		said bool // that the effect is not known; otherwise nothing is said
-	}{
-		{"handler", fault.New(fault.KindConflict, "m").WithRetry(yes), true},
-		{"handler, of a refusal", fault.Unavailable("the bank").WithRetry(yes), true},
-		{"a method of the error", fault.New(fault.KindServerError, "m").Because(unsureError{}), true},
-		{"rule", errOwn, false},
-		{"rule, for a refusal", fault.New(fault.KindConflict, "m").Because(errOwn), false},
-		{"deadline", context.DeadlineExceeded, false},
-		{"reset", errReset, false},
-		{"server error", fault.New(fault.KindServerError, "m"), false},
-	} {
-		for _, tool := range []struct {
-			name string
-			*mcp.ToolAnnotations
-			repeatable func(string) bool
-			want       bool
-		}{
-			{"unknown", nil, nil, false},
-			{"additive", additive, nil, false},
-			{"read only", readOnly, nil, true},
-			{"idempotent", harmless, nil, true},
-			{"program says no", readOnly, never, false},
-			{"program says yes", nil, always, true},
-		} {
-			t.Run(tc.name+"/"+tool.name, func(t *testing.T) {
-				opts := &retry.Options{Rules: rules, Repeatable: tool.repeatable}
-				got := annotated(t, tool.ToolAnnotations, opts, harness.Fail(tc.err)).Call(t, "it")
-				said, ok := got.Fault().Retry()
-				require.Equal(t, tool.want, said.ShouldRetry)
-				switch {
-				case tool.want:
-					require.Empty(t, said.Effect, "it would read as a contradiction")
-					require.Contains(t, got.Text(), "Retry: yes, after ")
-				case tc.said:
-					require.Equal(t, fault.EffectUnknown, said.Effect)
-					require.Contains(t, got.Text(), "Retry: no, unless you see that it did not take effect.")
-				default:
-					require.False(t, ok)
-					require.NotContains(t, got.Text(), "Retry:")
-				}
-			})
-		}
-	}
-}
-
-type unsureError struct{}
-
-func (unsureError) Error() string        { return harness.Canary }
-func (unsureError) Effect() fault.Effect { return fault.EffectUnknown }
 
 // However often one of them stands in a chain, a failure is counted once.
 func TestTwoOfThemCountOnce(t *testing.T) {

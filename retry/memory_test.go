@@ -251,40 +251,6 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 	}
 }
 
-func TestWhoseCallItIs(t *testing.T) {
-	g := &guide{seen: newMemory(64)}
-	here, there := &mcp.ServerSession{}, &mcp.ServerSession{}
-	ann, bob := &auth.TokenInfo{UserID: "ann"}, &auth.TokenInfo{UserID: "bob"}
-	web := map[string][]string{"Accept": {"*/*"}}
-	of := func(session *mcp.ServerSession, extra *mcp.RequestExtra) string {
-		return g.ownerOf(context.Background(), &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
-	}
-	must := func(session *mcp.ServerSession, extra *mcp.RequestExtra) string {
-		name := of(session, extra)
-		require.NotEmpty(t, name)
-		return name
-	}
-	require.Equal(t, must(here, nil), must(here, &mcp.RequestExtra{}), "a connection")
-	require.NotEqual(t, must(here, nil), must(there, nil))
-	require.Equal(t, must(here, &mcp.RequestExtra{TokenInfo: ann, Header: web}), must(there, &mcp.RequestExtra{TokenInfo: ann}), "a user, in any session")
-	require.NotEqual(t, must(here, &mcp.RequestExtra{TokenInfo: ann}), must(here, &mcp.RequestExtra{TokenInfo: bob}))
-	require.NotEqual(t, must(here, &mcp.RequestExtra{TokenInfo: ann}), must(here, nil))
-	for name, extra := range map[string]*mcp.RequestExtra{
-		"HTTP without a session": {Header: web}, "a token of nobody": {TokenInfo: &auth.TokenInfo{}, Header: web},
-	} {
-		require.Empty(t, of(here, extra), name)
-	}
-	require.Empty(t, of(nil, nil), "no session")
-
-	g.owners.Func = func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }
-	key := func(k string) *mcp.RequestExtra {
-		return &mcp.RequestExtra{TokenInfo: ann, Header: map[string][]string{"X-Key": {k}}}
-	}
-	require.Equal(t, must(here, key("a")), must(there, key("a")))
-	require.NotEqual(t, must(here, key("a")), must(here, key("b")))
-	require.Empty(t, of(here, key("")))
-}
-
 func TestWhichCallItIs(t *testing.T) {
 	g := &guide{seen: newMemory(64)}
 	session := &mcp.ServerSession{}

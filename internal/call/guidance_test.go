@@ -15,17 +15,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// guiding returns a middleware that says the same of every failure.
-func guiding(g failure.Guidance) middleware.Middleware {
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
-		res, err := next(ctx, c.Method(), req)
-		if f := c.Failure(res, err); f != nil {
-			f.Guide(g)
-		}
-		return res, err
-	})
-}
-
 func TestGuidanceHasTheLastWord(t *testing.T) {
 	inCall(t, func(_ context.Context, c *call.Call) {
 		f := c.Failure(nil, fault.New(fault.KindConflict, "m").Suggest("s").Never("it would be done twice"))
@@ -41,36 +30,6 @@ func TestGuidanceHasTheLastWord(t *testing.T) {
 		f.Guide(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1}})
 		require.Equal(t, "Conflict: m.\nRetry: yes, after 1 s.", f.Fault().Text())
 	})
-}
-
-func TestGuidanceOfAToolsOwnWords(t *testing.T) {
-	retry := fault.Retry{Reason: "it has failed 4 times"}
-	const line = "Retry: no. It has failed 4 times."
-	image := &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}
-	for _, tc := range []struct {
-		name    string
-		content []mcp.Content
-		want    []string // the texts
-	}{
-		{"a text", []mcp.Content{&mcp.TextContent{Text: "the oven is cold\n"}}, []string{"the oven is cold\n"}},
-		{"an image and two texts", []mcp.Content{image, &mcp.TextContent{Text: "a"}, &mcp.TextContent{Text: "b"}}, []string{"", "a", "b"}},
-		{"without words", []mcp.Content{image}, []string{""}},
-		{"without content", nil, []string{"Tool error: the tool reported a failure.\n" + line}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			own := &mcp.CallToolResult{IsError: true, Content: tc.content}
-			before := append([]mcp.Content(nil), own.Content...)
-			res, err := invoke(guiding(failure.Guidance{Retry: &retry}), returns(own, nil))
-			require.NoError(t, err)
-			got := res.(*mcp.CallToolResult)
-			require.Len(t, got.Content, len(tc.want))
-			for i, want := range tc.want {
-				require.Equal(t, want, text(&mcp.CallToolResult{Content: got.Content[i:]}))
-			}
-			require.Equal(t, &retry, got.Meta[middleware.MetaKey].(*fault.Error).Data().Retry)
-			require.Equal(t, before, own.Content)
-		})
-	}
 }
 
 // The rules of a program are asked about its own errors only: not when an internal look-up

@@ -447,36 +447,3 @@ func TestTheSamePanicIsRecoveredOnce(t *testing.T) {
 		require.NotSame(t, first, second)
 	})
 }
-
-// TestACallWhoseContextEndedWithTheServer was not given up by its caller, whatever its handler says.
-func TestACallWhoseContextEndedWithTheServer(t *testing.T) {
-	for cause, want := range map[error]struct {
-		outcome, level string
-		kind           fault.Kind
-		again          bool
-	}{
-		classify.ErrShutdown:                         {"unavailable", "WARN", fault.KindServiceUnavailable, true},
-		fmt.Errorf("ours: %w", classify.ErrShutdown): {"unavailable", "WARN", fault.KindServiceUnavailable, true},
-		nil: {"cancelled", "INFO", fault.KindInternal, false},
-	} {
-		inCall(t, func(_ context.Context, outer *call.Call) {
-			ctx, end := context.WithCancelCause(outer)
-			end(cause)
-			c := outer.Below(ctx, "1", toolRequest("t"))
-			log := harness.NewLog(slog.LevelInfo)
-			c.Establish(&call.Settings{Logger: log.Logger()})
-			for _, err := range []error{errSecret, fmt.Errorf("a: %w", errSecret)} {
-				f := c.Failure(nil, err)
-				require.Equal(t, want.outcome, c.Outcome(nil, f))
-				require.Equal(t, want.kind, f.Fault().Kind())
-				require.Equal(t, want.again, f.Again(failure.As(failure.Reads)).Retry.ShouldRetry)
-				require.Equal(t, !want.again, c.GivenUp())
-				c.Log(nil, f, 0)
-			}
-			for _, r := range log.Records() {
-				require.Equal(t, want.level, r["level"])
-			}
-			require.Len(t, log.Records(), 2)
-		})
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
@@ -81,7 +80,6 @@ func realHints(t *testing.T) []realError {
 	names(t, add)
 	timeLimits(t, add)
 	theSystem(t, add)
-	databases(t, add)
 	made = all
 	return all
 }
@@ -448,12 +446,6 @@ func theSystem(t *testing.T, add adder) {
 	add("nothing known", errors.New(harness.Canary), fault.KindInternal, unknown)
 }
 
-// connector is a driver for a database whose connections break.
-type connector struct{ err error }
-
-func (c connector) Connect(context.Context) (driver.Conn, error) { return conn(c), nil }
-func (c connector) Driver() driver.Driver                        { return nil }
-
 type conn struct{ err error }
 
 func (c conn) Prepare(string) (driver.Stmt, error) { return nil, c.err }
@@ -461,26 +453,3 @@ func (c conn) Close() error                        { return nil }
 func (c conn) Begin() (driver.Tx, error)           { return c, nil }
 func (c conn) Commit() error                       { return nil }
 func (c conn) Rollback() error                     { return nil }
-
-func databases(t *testing.T, add adder) {
-	t.Helper()
-	open := func(err error) *sql.DB {
-		db := sql.OpenDB(connector{err})
-		t.Cleanup(func() { _ = db.Close() })
-		return db
-	}
-	db := open(driver.ErrBadConn)
-	add("bad connection", second(db.Exec("x")), fault.KindConnectionFailed, fault.Hint{Retry: yes})
-	add("no rows", open(sql.ErrNoRows).QueryRow("x").Scan(), fault.KindNotFound, fault.Hint{Retry: no})
-	tx, err := db.Begin()
-	require.NoError(t, err)
-	require.NoError(t, tx.Commit())
-	add("transaction that is over", tx.Commit(), fault.KindInternal, fault.Hint{Retry: no})
-	one, err := db.Conn(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, one.Close())
-	add("connection that was given back", one.PingContext(t.Context()), fault.KindConnectionFailed, fault.Hint{Retry: yes})
-	broken := open(errors.New(harness.Canary))
-	require.NoError(t, broken.Close())
-	add("pool that is closed", broken.Ping(), fault.KindInternal, unknown)
-}

@@ -33,7 +33,7 @@ func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func TestHintOfRealErrors(t *testing.T) {
 	all := realHints(t)
-	require.GreaterOrEqual(t, len(all), 60)
+	require.GreaterOrEqual(t, len(all), 55)
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			for how, err := range map[string]error{

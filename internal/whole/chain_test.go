@@ -646,61 +646,6 @@ func pair(t *testing.T, at harness.Place, chain string) map[string]string {
 	return answers
 }
 
-// TestServerAndHandler proves that a chain around the server and another around the
-// one handler act as one.
-func TestServerAndHandler(t *testing.T) {
-	shapes := []harness.Shape{harness.WrapAddTool, harness.WrapTool, harness.WrapResource, harness.WrapPrompt}
-	harness.Each(t, shapes, func(t *testing.T, at harness.Place) {
-		for _, inner := range []string{"standard", "recover", "correlate", "mask"} {
-			log := harness.NewLog(slog.LevelInfo)
-			handlers := map[string]harness.Handler{}
-			for _, f := range failings() {
-				if at.Shape.Tool() || !f.told {
-					handlers[f.name] = f.h
-				}
-			}
-			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(inner, log.Logger())})
-			s.Server.AddReceivingMiddleware(chainOf("standard", log.Logger())...)
-			for _, f := range failings() {
-				if handlers[f.name] == nil || f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.WrapResource && inner != "standard" && inner != "recover") {
-					continue
-				}
-				before := len(log.Records())
-				got := s.Call(t, f.name)
-				about := fmt.Sprintf("%s with %s", f.name, inner)
-				require.NotNil(t, got.Fault(), about)
-				require.NotContains(t, string(got.Wire), harness.Canary, about)
-				require.Len(t, log.Records(), before+1, about)
-				if !f.byCode {
-					require.Equal(t, log.Records()[before]["reference"], got.Reference(), about)
-				}
-			}
-		}
-	})
-}
-
-// TestOnAClient proves that the chain may stand around what a server asks of a
-// client, too.
-func TestOnAClient(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	var asked error
-	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
-		Handlers: map[string]harness.Handler{"it": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-			_, asked = req.(*mcp.CallToolRequest).Session.Elicit(ctx, &mcp.ElicitParams{Message: "how many?"})
-			return harness.Success(req), nil
-		}},
-		Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { panic(errCanary) }},
-	})
-	s.Caller.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
-	require.Equal(t, "fine", s.Call(t, "it").Text())
-	f, failed := middleware.FaultOf(nil, asked)
-	require.True(t, failed)
-	require.Equal(t, fault.KindInternal, f.Kind())
-	require.Equal(t, f.Reference(), log.Only(t)["reference"])
-	require.Equal(t, "elicitation/create", log.Only(t)["method"])
-	require.NotContains(t, s.Received(), harness.Canary)
-}
-
 // TestManyCallsAtOnce runs mixed calls through the chain and leaves nothing behind.
 func TestManyCallsAtOnce(t *testing.T) {
 	harness.NoLeaks(t)
