@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -91,17 +88,14 @@ func TestEffects(t *testing.T) {
 		"the handler says none":      {server{answer: returns(says(fault.EffectNone))}, "none"},
 		"the handler says committed": {server{answer: returns(says(fault.EffectCommitted))}, "committed"},
 		"nobody says anything":       {server{answer: returns(errors.New("x"))}, "unknown"},
-		"a step was refused":         {server{answer: returns(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})}, "unknown"},
-		"a step found nothing":       {server{answer: returns(fs.ErrNotExist)}, "unknown"},
 		"a panic with an error that says none": {server{answer: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			panic(says(fault.EffectNone))
 		}}, "unknown"},
-		"it reads, whatever it says":             {server{answer: returns(says(fault.EffectCommitted)), hint: &mcp.ToolAnnotations{ReadOnlyHint: true}}, "none"},
-		"there is no such tool":                  {server{answer: returns(unknownTool), empty: true}, "none"},
-		"a listed tool that says there is none":  {server{answer: returns(unknownTool)}, "unknown"},
-		"the list cannot be had":                 {server{answer: returns(unknownTool), listErr: errors.New("x")}, "unknown"},
-		"a hidden tool that fails otherwise":     {server{answer: returns(&jsonrpc.Error{Code: 409, Message: "busy"}), empty: true}, "unknown"},
-		"a hidden tool without a protocol error": {server{answer: returns(fault.NotFound("file", "a")), empty: true}, "unknown"},
+		"it reads, whatever it says":            {server{answer: returns(says(fault.EffectCommitted)), hint: &mcp.ToolAnnotations{ReadOnlyHint: true}}, "none"},
+		"there is no such tool":                 {server{answer: returns(unknownTool), empty: true}, "none"},
+		"a listed tool that says there is none": {server{answer: returns(unknownTool)}, "unknown"},
+		"the list cannot be had":                {server{answer: returns(unknownTool), listErr: errors.New("x")}, "unknown"},
+		"a hidden tool that fails otherwise":    {server{answer: returns(&jsonrpc.Error{Code: 409, Message: "busy"}), empty: true}, "unknown"},
 		"it asks its caller first": {server{answer: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{}}}, nil
 		}}, "unknown"},

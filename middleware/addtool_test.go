@@ -68,36 +68,6 @@ func TestAddToolIsForThatToolOnly(t *testing.T) {
 	}
 }
 
-// TestAddToolSeesWhatTheSDKDoes proves that the middlewares stand outside of the
-// checks that the SDK makes for typed tools.
-func TestAddToolSeesWhatTheSDKDoes(t *testing.T) {
-	var seen []error
-	look := harness.Look(func(_ context.Context, res mcp.Result, err error) {
-		if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
-			err = tool.GetError()
-		}
-		seen = append(seen, err)
-	})
-	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-		middleware.AddTool(server, &mcp.Tool{Name: "double"}, double, look)
-		middleware.AddTool(server, &mcp.Tool{Name: "negative", OutputSchema: map[string]any{
-			"type": "object", "properties": map[string]any{"n": map[string]any{"minimum": 0}},
-		}}, double, look)
-	}})
-
-	wrongType := s.CallTool(t.Context(), "double", map[string]any{"n": "four"})
-	require.True(t, wrongType.Tool().IsError)
-	missing := s.CallTool(t.Context(), "double", nil)
-	require.True(t, missing.Tool().IsError)
-	wrongOutput := s.CallTool(t.Context(), "negative", count{-1})
-	require.Error(t, wrongOutput.Err)
-
-	require.Len(t, seen, 3)
-	require.ErrorContains(t, seen[0], `validating "arguments"`)
-	require.ErrorContains(t, seen[1], `validating "arguments"`)
-	require.ErrorContains(t, seen[2], "validating tool output")
-}
-
 func TestAddToolAgainReplacesTheMiddlewares(t *testing.T) {
 	var tr harness.Trace
 	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {

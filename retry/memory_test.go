@@ -294,34 +294,6 @@ func TestWhichCallItIs(t *testing.T) {
 	}
 }
 
-func FuzzTheSameArguments(f *testing.F) {
-	for _, seed := range []string{`{"a":1,"b":[1,2,{"c":null}]}`, `[]`, `1e3`, `"x"`, `{"a":{"a":{"a":[[[]]]}}}`, `{`, `{"a":1}{"b":2}`, "\xff"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, raw string) {
-		first, ok := form([]byte(raw))
-		again, still := form([]byte(raw))
-		require.Equal(t, first, again)
-		require.Equal(t, ok, still)
-		var v any
-		if len(raw) > maxArguments/10 || json.Unmarshal([]byte(raw), &v) != nil {
-			return
-		}
-		sorted, err := json.Marshal(v) // with numbers as a float64 has them
-		require.NoError(t, err)
-		indented, err := json.MarshalIndent(v, "", "  ")
-		require.NoError(t, err)
-		one, ok := form(sorted)
-		require.True(t, ok)
-		if kept, _ := form([]byte(" " + string(sorted))); kept == " "+string(sorted) {
-			return // names that differ in their case only
-		}
-		two, ok := form(indented)
-		require.True(t, ok)
-		require.Equal(t, one, two)
-	})
-}
-
 // TestTheArgumentsOfOthersAreNotRead: what one caller's call failed with does not have the calls of
 // another, or of another tool, pay for it.
 func TestTheArgumentsOfOthersAreNotRead(t *testing.T) {

@@ -93,15 +93,15 @@ func handlerCases() map[string]struct {
 		err  error
 		want string
 	}{
-		"integer":           {marked(atoi("five")), "Argument 'count' expected an integer, but received 'five'."},
-		"wrapped":           {fmt.Errorf("%s: %w", harness.Canary, marked(fmt.Errorf("count: %w", atoi("five")))), "Argument 'count' expected an integer, but received 'five'."},
-		"too large":         {marked(last(strconv.ParseInt("300", 10, 8))), "Argument 'small' expected an integer that is not that large, but received 300."},
-		"ambiguous":         {marked(atoi("twice")), "An argument expected an integer."},
-		"not sent":          {marked(atoi(harness.Canary + "x")), "An argument expected an integer."},
-		"date":              {marked(parse(time.DateOnly, "tomorrow")), "Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'."},
-		"time":              {marked(parse(time.RFC3339, "tomorrow")), "Argument 'when' expected a date and time with its zone, such as 2026-01-31T13:45:00Z, but received 'tomorrow'."},
-		"type":              {marked(decode[struct{ Count int }](checked)), "Argument 'count' expected an integer from -9223372036854775808 to 9223372036854775807, but received 'five'."},
-		"type of a secret":  {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer from -9223372036854775808 to 9223372036854775807, but received a string that is not shown."},
+		"integer":          {marked(atoi("five")), "Argument 'count' expected an integer, but received 'five'."},
+		"wrapped":          {fmt.Errorf("%s: %w", harness.Canary, marked(fmt.Errorf("count: %w", atoi("five")))), "Argument 'count' expected an integer, but received 'five'."},
+		"too large":        {marked(last(strconv.ParseInt("300", 10, 8))), "Argument 'small' expected an integer that is not that large, but received 300."},
+		"ambiguous":        {marked(atoi("twice")), "An argument expected an integer."},
+		"not sent":         {marked(atoi(harness.Canary + "x")), "An argument expected an integer."},
+		"date":             {marked(parse(time.DateOnly, "tomorrow")), "Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'."},
+		"time":             {marked(parse(time.RFC3339, "tomorrow")), "Argument 'when' expected a date and time with its zone, such as 2026-01-31T13:45:00Z, but received 'tomorrow'."},
+		"type":             {marked(decode[struct{ Count int }](checked)), "Argument 'count' expected an integer from -9223372036854775808 to 9223372036854775807, but received 'five'."},
+		"type of a secret": {marked(decode[struct{ Password int }](checked)), "Argument 'password' expected an integer from -9223372036854775808 to 9223372036854775807, but received a string that is not shown."},
 		"several": {
 			marked(errors.Join(atoi("five"), parse(time.DateOnly, "tomorrow"))),
 			"2 arguments are wrong.\n- Argument 'count' expected an integer, but received 'five'.\n- Argument 'when' expected a date such as 2026-01-31, but received 'tomorrow'.",

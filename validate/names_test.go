@@ -3,7 +3,6 @@ package validate_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/validate"
@@ -166,25 +164,6 @@ func TestSuggestions(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSuggestionsOfSingleHandlers: what wraps one handler cannot ask for a list.
-func TestSuggestionsOfSingleHandlers(t *testing.T) {
-	harness.Each(t, []harness.Shape{harness.WrapResource, harness.WrapPrompt, harness.WrapTool}, func(t *testing.T, at harness.Place) {
-		unknown := func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-			message := fmt.Sprintf("unknown %s %q", map[string]string{"tools/call": "tool", "prompts/get": "prompt"}[at.Shape.Method()], call.Target(req))
-			if at.Shape == harness.WrapResource {
-				return nil, mcp.ResourceNotFoundError(call.Target(req))
-			}
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
-		}
-		s := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{"list_order": unknown}, Middleware: []mcp.Middleware{validate.New(nil)}, More: offers,
-		})
-		got := s.Call(t, "list_order")
-		require.NotNil(t, got.Protocol())
-		require.NotContains(t, got.Text(), "Did you mean")
-	})
 }
 
 // TestSuggestionsAreSure: a list that fails suggests nothing.

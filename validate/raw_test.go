@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -199,30 +197,6 @@ func TestRawToolsAndInventedNames(t *testing.T) {
 	require.Empty(t, log.Records())
 	require.Equal(t, `{}`, invoke(t, s, "list", `{}`).Text())
 	require.Equal(t, "list", log.Only(t)["tool"], "the one that is served, and cannot be checked")
-}
-
-// TestRawToolsRefuseByTheSchemaOfNow: nobody is refused by a schema that the tool had a moment ago.
-func TestRawToolsRefuseByTheSchemaOfNow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked, schema := 0, listSchema
-		list := func(mcp.Result, error) (mcp.Result, error) {
-			asked++
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list", InputSchema: json.RawMessage(schema)}}}, nil
-		}
-		s := serve(t, harness.Current, raw(echo), validate.New(&validate.Options{RawTools: true}), replace("tools/list", list))
-		for range 5 {
-			require.Equal(t, `{"limit":10,"owner":"a"}`, invoke(t, s, "list", `{"owner":"a"}`).Text())
-		}
-		require.Equal(t, 1, asked)
-		schema = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
-		require.Equal(t, `{"name":"a"}`, invoke(t, s, "list", `{"name":"a"}`).Text(), "by the schema of before it lacks an owner")
-		require.Equal(t, 2, asked)
-		require.Contains(t, invoke(t, s, "list", `{"owner":"a"}`).Text(), "Argument 'name' is required")
-		require.Equal(t, 3, asked)
-		time.Sleep(time.Second)
-		require.Equal(t, `{"name":"a"}`, invoke(t, s, "list", `{"name":"a"}`).Text())
-		require.Equal(t, 4, asked)
-	})
 }
 
 // TestCorrectedForAnotherTool: the arguments that were sent with the name of another tool are not

@@ -270,18 +270,6 @@ func TestRenamed(t *testing.T) {
 	})
 }
 
-// TestToolAlone: without any middleware the answer is the same.
-func TestToolAlone(t *testing.T) {
-	eras(t, func(t *testing.T, era harness.Era) {
-		s := serve(t, era, orders)
-		got := invoke(t, s, "raw", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
-		require.Equal(t, fiveText, got.Text())
-		require.True(t, got.Tool().IsError)
-		require.Equal(t, fault.KindValidation, got.Fault().Kind())
-		require.JSONEq(t, `{"color":"red"}`, invoke(t, s, "raw", `{"color":"red"}`).Text())
-	})
-}
-
 func TestProgrammersMistakes(t *testing.T) {
 	for want, f := range map[string]func(){
 		"validate.Tool: h is nil; give the tool's handler":                                                  func() { validate.Tool(map[string]any{}, nil) },

@@ -196,9 +196,7 @@ func TestHintBelowFaults(t *testing.T) {
 		err  error
 		want fault.Hint
 	}{
-		{"effect of the cause", down.Because(refused), fault.Hint{Retry: yes}},
 		{"wait of the cause", down.Because(&saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute}},
-		{"status of the cause", down.Because(statusError(503)), fault.Hint{Retry: yes, Status: 503}},
 		{"cause that says no", down.Because(statusError(400)), fault.Hint{Retry: no, Status: 400, Reason: fmt.Sprintf(client, 400)}},
 		{"cause of a kind that says no", down.Because(sql.ErrNoRows), fault.Hint{Retry: yes}},
 		{"wait of the cause, of a fault that does not say when", down.After(0).Because(&saying{after: time.Minute}), fault.Hint{Retry: yes, After: time.Minute}},
