@@ -160,7 +160,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	}()
 	res, err := next(ctx, method, req)
 	returned = true
-	f := c.Failure(res, err)
+	f := c.End(res, err)
 	rec.Outcome, rec.DurationMS = c.Outcome(res, f), millis(time.Since(began))
 	switch {
 	case f != nil:

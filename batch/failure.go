@@ -34,7 +34,7 @@ type failer struct {
 	safety failure.Safety
 
 	mu     sync.Mutex
-	behind map[int]*call.Step // of the items that were given up
+	behind map[int]*call.Change // of the items that were given up
 }
 
 func newFailer(ctx context.Context, items int) *failer {
@@ -58,7 +58,7 @@ func (f *failer) left(index int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.behind == nil {
-		f.behind = map[int]*call.Step{}
+		f.behind = map[int]*call.Change{}
 	}
 	f.behind[index] = call.Left(&f.items[index])
 }
@@ -78,7 +78,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	published, done := err.(*publishedError) //nolint:errorlint // a wrapped one is another error
 	below := f.c.Below(f.ctx, f.prefix+strconv.Itoa(index), f.c.Request())
 	below.Saw(&f.items[index])
-	known := below.Failure(nil, err)
+	known := below.Judge(nil, err)
 	if done {
 		known, err = published.known, published.public
 	}
@@ -86,7 +86,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	cut := stuck
 	if late != nil && known.View().Origin == classify.Classified {
 		err, cut = late.Because(err), true
-		known = below.Failure(nil, err)
+		known = below.Judge(nil, err)
 	}
 	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Cut: cut, Running: stuck})
 	retry := answer.Said()
@@ -118,9 +118,7 @@ type failed struct {
 
 // publish records the failure of an item and returns what a caller may know of it.
 func publish(below *call.Call, f *failure.Failure, err error) (public *fault.Error, quote bool) {
-	if below.HasRecorder() || f.Hides() {
-		below.Log(nil, f, 0)
-	}
+	below.LogFailure(nil, f)
 	public, quote = below.Public(f)
 	if _, own := err.(*fault.Error); !own { //nolint:errorlint // a fault has its cause in itself
 		public = public.Because(err)

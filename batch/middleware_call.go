@@ -39,14 +39,14 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
 		var value any
-		failed := below.Failure(res, err)
+		failed := below.End(res, err)
 		if failed == nil {
 			if value, err = valueOf(res, f, items[i], run.MaxBytes); err == nil {
 				began.Store(true)
 				_, err = below.Finish(res, nil)
 				return value, err
 			}
-			failed = below.Failure(nil, err)
+			failed = below.Judge(nil, err)
 		}
 		if whole := c.ListRefused(); whole == nil || !safe.Is(err, whole) {
 			began.Store(true)

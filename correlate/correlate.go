@@ -171,7 +171,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 		if p != nil {
 			cause = c.Recovered(p, 1)
 		}
-		f := c.Failure(nil, cause)
+		f := c.End(nil, cause)
 		c.Log(nil, f, 0)
 		c.NotifyEnd(nil, f)
 		if p != nil {
@@ -180,11 +180,7 @@ func (r *recorder) Call(ctx context.Context, c *call.Call, req mcp.Request, next
 	}()
 	res, err = next(ctx, method, req)
 	returned = true
-	f := c.Failure(res, err)
-	switch {
-	case f != nil && f.Err() != nil:
-		c.Log(res, f, 0)
-	case f != nil, r.options.Slow > 0 && r.slow(c.Duration()), c.Logger().Enabled(ctx, r.success): // the result may yet turn out to be one that cannot be sent
+	if r.options.Slow > 0 && r.slow(c.Duration()) || c.Logger().Enabled(ctx, r.success) {
 		c.LogAtEnd()
 	}
 	return res, err
@@ -206,7 +202,7 @@ func OutcomeOf(ctx context.Context, res mcp.Result, err error) Outcome {
 	if c == nil {
 		c = &call.Call{Context: ctx}
 	}
-	return Outcome(c.Outcome(res, c.Failure(res, err)))
+	return Outcome(c.Outcome(res, c.Judge(res, err)))
 }
 
 // Logger returns the logger of the call that ctx belongs to, with the attribute

@@ -466,7 +466,7 @@ func TestCancelledIsNotATimeout(t *testing.T) {
 		outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			res, err := next(ctx, c.Method(), req)
 			seen = err
-			require.Equal(t, "cancelled", c.Outcome(res, c.Failure(res, err)))
+			require.Equal(t, "cancelled", c.Outcome(res, c.Judge(res, err)))
 			return res, err
 		})
 		ctx, cancel := context.WithCancelCause(context.Background())

@@ -178,9 +178,8 @@ func (w *run) refused(why string) error {
 		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: after.Seconds(), Effect: fault.EffectNone}))
 }
 
-// fail answers a call with an error that a late handler cannot replace.
+// fail answers a call with an error.
 func (w *run) fail(err error) (mcp.Result, error) {
 	w.c.Establish(w.settings)
-	w.c.Answer(err)
 	return nil, err
 }

@@ -143,7 +143,7 @@ func (w *run) wait() (mcp.Result, error) {
 
 // returned answers with the outcome of a handler that returned by itself.
 func (w *run) returned(o outcome) (mcp.Result, error) {
-	failed := w.c.Failure(o.res, o.err) != nil
+	failed := failure.Failed(o.res, o.err)
 	if failed && (w.expire() || w.Err() != nil) && !w.stands(o) { // the handler looked at the deadline itself, before the timer fired
 		return w.overdue(w.over(), &o)
 	}
@@ -191,7 +191,7 @@ func (w *run) serverEnded() (mcp.Result, error) {
 			if o.timeUp {
 				continue // it came just before
 			}
-			if w.c.Failure(o.res, o.err) != nil {
+			if failure.Failed(o.res, o.err) {
 				w.c.Establish(w.settings)
 			}
 			return o.res, o.err
@@ -255,7 +255,7 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 			}
 		}
 	}
-	limit.Err = w.c.Failure(have.res, have.err).Err()
+	limit.Err = w.c.Judge(have.res, have.err).Err()
 	return w.fail(exceeded(w.c, limit, safety))
 }
 
@@ -263,7 +263,7 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 // success, a bug, or a failure that the handler worded itself. Any other error comes from the end
 // of the context.
 func (w *run) stands(o outcome) bool {
-	f := w.c.Failure(o.res, o.err)
+	f := w.c.Judge(o.res, o.err)
 	if f == nil || f.Worded() || f.Panic() != nil {
 		return true
 	}

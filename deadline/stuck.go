@@ -82,7 +82,7 @@ func (w *run) stranded() {
 
 // late records the outcome of a handler whose call was answered before.
 func (w *run) late(o outcome, stuck bool) {
-	f := w.c.Failure(o.res, o.err)
+	f := w.c.Judge(o.res, o.err)
 	outcome, attrs, level := w.c.Outcome(o.res, f), []slog.Attr(nil), slog.LevelDebug // its context ended, and it stopped
 	switch {
 	case outcome == call.OutcomePanic:

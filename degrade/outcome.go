@@ -27,6 +27,7 @@ type outcome struct {
 	asOf    time.Time
 	commit  func()
 	below   *call.Call
+	judged  *failure.Failure // see failure
 	took    time.Duration
 	others  []error      // the failures of the fallbacks
 	public  *fault.Error // what the caller may read of err
@@ -74,6 +75,14 @@ func (r *run) part(ctx, stop context.Context, p *plan) (o outcome) {
 	return o
 }
 
+// failure returns the failure of a part that failed.
+func (o *outcome) failure() *failure.Failure {
+	if o.judged == nil {
+		o.judged = o.below.Judge(nil, o.err)
+	}
+	return o.judged
+}
+
 // serve accepts what a source gave, unless it is a copy that is too old.
 func (o *outcome) serve(s *source, got found) error {
 	if s.form == fromStale {
@@ -96,7 +105,7 @@ func (r *run) report(o *outcome) {
 	if o.skipped && o.err == nil {
 		// The call's settings hide it, because a program may put values into a reason.
 		skipping := r.c.Below(r.c, o.plan.name, r.c.Request())
-		public, _ := skipping.Public(skipping.Failure(nil, o.public))
+		public, _ := skipping.Public(skipping.Judge(nil, o.public))
 		o.public = fault.New(kindSkipped, public.Message())
 	}
 	if o.err == nil {
@@ -104,13 +113,13 @@ func (r *run) report(o *outcome) {
 	}
 	seen := o.seen()
 	if o.effect = seen; o.plan.write {
-		o.effect = cmp.Or(seen, effectOf(o.below.Failure(nil, o.err)))
+		o.effect = cmp.Or(seen, effectOf(o.failure()))
 	}
 	if r.stopped(o) {
 		return
 	}
 	if o != r.failed || !r.inCall {
-		f := o.below.Failure(nil, o.err)
+		f := o.failure()
 		o.below.Log(nil, f, o.took)
 		o.public, o.shown = o.below.Public(f)
 		if retry, _ := o.public.Retry(); o.effect != "" {
@@ -120,14 +129,14 @@ func (r *run) report(o *outcome) {
 		}
 	}
 	for _, err := range o.others {
-		o.below.Log(nil, o.below.Failure(nil, err), o.took)
+		o.below.Log(nil, o.below.Judge(nil, err), o.took)
 	}
 }
 
 // seen returns the effect that was noted of a part that failed. It is "" where a noted EffectNone
 // proves nothing: for a part that is not a Write, and for one that still runs.
 func (o *outcome) seen() fault.Effect {
-	seen := o.below.Failure(nil, o.err).Seen()
+	seen := o.failure().Seen()
 	if seen == fault.EffectNone && (!o.plan.write || safe.Is(o.err, errLeft)) {
 		return ""
 	}
@@ -159,7 +168,7 @@ func (r *run) fetch(below *call.Call, p *plan, i int) (found, error) {
 	got, err := apart.Run(nil, 0, ctx.Done(), func() (found, error) { return p.sources[i].fetch(ctx) }, func(err error) {
 		close(returned)
 		if _, panicked := safe.As[*fault.PanicError](err); panicked {
-			below.Log(nil, below.Failure(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, err)), 0)
+			below.Log(nil, below.Judge(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, err)), 0)
 		}
 	})
 	switch {
@@ -220,7 +229,7 @@ func (r *run) limitOf(ctx context.Context, p *plan, i int) time.Duration {
 // wholeError turns the failure of a part into that of the whole.
 func (r *run) wholeError(o *outcome, all []outcome) error {
 	public := o.public
-	f := r.c.Failure(nil, o.err)
+	f := r.c.Judge(nil, o.err)
 	if public == nil {
 		public = f.Fault()
 	}
@@ -235,7 +244,7 @@ func (r *run) wholeError(o *outcome, all []outcome) error {
 	}
 	if done {
 		if f.Panic() != nil {
-			o.below.Log(nil, o.below.Failure(nil, o.err), o.took) // with its stack, which the error of the whole does not have
+			o.below.Log(nil, o.failure(), o.took) // with its stack, which the error of the whole does not have
 		}
 		public = public.WithRetry(fault.Retry{Effect: fault.EffectCommitted, Partial: true})
 	}

@@ -13,25 +13,28 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
-// cut adds, to the failure of a call whose context Shutdown has ended, whether the call may
-// be made again, unless package retry has done so. The failure is classified as cut where it
-// is made, whatever the handler returned.
-func cut(c *call.Call, next mcp.MethodHandler, res mcp.Result, err error) (mcp.Result, error) {
-	f := c.Failure(res, err)
-	if f == nil {
+// ended returns how a call ended whose context Shutdown has ended. Of a failure that a tool reported in a
+// result of its own only the text shows that the end of the context is its cause.
+func ended(res mcp.Result, err error) (mcp.Result, error) {
+	tool, ok := res.(*mcp.CallToolResult)
+	if !ok || err != nil || !failure.IsError(res) || tool.GetError() != nil {
 		return res, err
 	}
-	if f.Err() == nil { // a result that the tool made itself: only the text of its error is left
-		text := failure.FirstText(f.Result().Content)
-		if !strings.Contains(text, ErrShutdown.Error()) && !strings.Contains(text, context.Canceled.Error()) {
-			return res, err
-		}
-		res, err = nil, errors.New(text)
-		f = c.Failure(res, err)
+	text := failure.FirstText(tool.Content)
+	if !strings.Contains(text, ErrShutdown.Error()) && !strings.Contains(text, context.Canceled.Error()) {
+		return res, err
 	}
-	if f.View().Says.By == classify.Cut && f.Fault().Kind() == fault.KindServiceUnavailable && !f.Guided() {
-		answer := f.Again(failure.Situation{Safety: func() failure.Safety { return c.Safety(next) }})
+	return nil, errors.New(text)
+}
+
+// cut is the step that says of a call whose context Shutdown has ended whether it may be made again, unless
+// package retry has said so. The failure is classified as cut where it is made, whatever the handler
+// returned.
+type cut struct{}
+
+func (cut) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
+	if c.WasCut() && f.View().Says.By == classify.Cut && f.Fault().Kind() == fault.KindServiceUnavailable && !f.Guided() {
+		answer := f.Again(failure.Situation{Safety: func() failure.Safety { return c.Safety(at.Next) }})
 		f.Guide(failure.Guidance{Retry: answer.Said()})
 	}
-	return res, err
 }

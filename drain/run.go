@@ -47,9 +47,10 @@ func (d *Drain) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp
 		return next(ctx, method, req)
 	}
 	defer d.leave(ctx, r)
+	c.AtFailure(cut{}, call.Entry{Next: next})
 	res, err := next(r, method, req)
 	if c.WasCut() {
-		return cut(c, next, res, err)
+		return ended(res, err)
 	}
 	return res, err
 }

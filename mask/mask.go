@@ -177,21 +177,16 @@ type masker struct {
 // Call is what mask does with one call.
 func (m *masker) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	c.Establish(m.settings)
-	res, err := next(ctx, c.Method(), req)
-	if f := c.Failure(res, err); f != nil {
-		m.failed(ctx, c, req, res, f)
+	if !m.advised.Load() {
+		c.AtFailure(m, call.Entry{Ctx: ctx, Req: req})
 	}
-	return res, err
+	return next(ctx, c.Method(), req)
 }
 
-// failed records a failure of which the caller is not told, if nobody else does. It stands apart, so that a
-// success has little room on its stack.
-func (m *masker) failed(ctx context.Context, c *call.Call, req mcp.Request, res mcp.Result, f *failure.Failure) {
-	if f.Hides() && !c.HasRecorder() {
-		c.Log(res, f, 0)
-	}
-	if !m.advised.Load() && !c.Quiet() && !c.Observing() && owner.OverStdio(req) && f.Withheld() && !m.advised.Swap(true) {
-		call.Notice(ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
+// AtFailure tells the operator once that callers over stdio do not read the words of errors.
+func (m *masker) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
+	if !c.Quiet() && !c.Observing() && f.Withheld() && owner.OverStdio(at.Req) && !m.advised.Swap(true) {
+		call.Notice(at.Ctx, c.Logger(), slog.LevelInfo, "callers do not read the words of an error of this server; "+
 			"if the one who calls it runs it, as over stdio, set mask.Options.Reader to mask.Operator")
 	}
 }

@@ -49,7 +49,7 @@ func Successes(tools ...string) mcp.Middleware {
 	var schemas ask.Outputs
 	mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
-		if err != nil || c.Quiet() || c.Reveals() || call.NeedsInput(res) || c.Failure(res, err) != nil {
+		if err != nil || c.Quiet() || c.Reveals() || call.NeedsInput(res) || failure.IsError(res) {
 			return res, err
 		}
 		return scrubbed(c, res, next, &schemas)

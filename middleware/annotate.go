@@ -29,12 +29,7 @@ func AddTo(ctx context.Context, res mcp.Result, err error, add func(*fault.Error
 	if c == nil || add == nil {
 		return false
 	}
-	f := c.Failure(res, err)
-	if f == nil {
-		return false
-	}
-	f.Add(add)
-	return true
+	return c.Add(res, err, add)
 }
 
 // IsLookup reports whether the call of ctx is one that mcpchain itself makes through the

@@ -51,7 +51,6 @@ package recover
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -141,7 +140,7 @@ func (r *recovery) checked(c *call.Call, res mcp.Result, err error, outermost bo
 			c.Mended()
 			err = unsendable(c, err, fault.Generic(fault.KindInternal))
 		} else if r.maxResult > 0 && size > r.maxResult && !c.Observing() && call.TargetKey(c.Method()) != "" { // lists are the server's own
-			res, err = nil, unsendable(c, fmt.Errorf("%w: %d bytes", ErrTooLarge, size), tooLarge(c.Method(), r.maxResult))
+			res, err = nil, unsendable(c, oversized(res, size), tooLarge(c.Method(), r.maxResult))
 		}
 	}
 	if err != nil || failure.IsError(res) {

@@ -86,6 +86,14 @@ func unsendable(c *call.Call, err error, public *fault.Error) error {
 	return classify.HideError(err, public.WithRetry(retry))
 }
 
+// oversized returns the error of a result above the bound, with the error of the call if it failed.
+func oversized(res mcp.Result, size int) error {
+	if tool, ok := res.(*mcp.CallToolResult); ok && tool.GetError() != nil {
+		return fmt.Errorf("%w: %d bytes, of a call that failed: %w", ErrTooLarge, size, tool.GetError())
+	}
+	return fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
+}
+
 // tooLarge returns the fault that the caller reads in the place of a result above the bound.
 func tooLarge(method string, limit int) *fault.Error {
 	suggestion := "Ask for less: a part, a page, or fewer items at a time, if the tool has an argument for it."

@@ -30,7 +30,7 @@ const (
 
 // endOf says what becomes of the record of a call that ended with this answer.
 func (a *attempt) endOf(res mcp.Result, err error) ending {
-	f := a.c.Failure(res, err)
+	f := a.c.End(res, err)
 	if f == nil {
 		if call.NeedsInput(res) {
 			return forgotten
@@ -95,7 +95,7 @@ type answers struct {
 func (a *attempt) recordOf(res mcp.Result, err error) record {
 	rec := record{Holder: a.holder, Args: a.args, Done: true}
 	tool, _ := res.(*mcp.CallToolResult)
-	f := a.c.Failure(res, err)
+	f := a.c.End(res, err)
 	if f != nil {
 		rec.Call = a.c.ID()
 	}

@@ -43,7 +43,7 @@ func Began(ctx context.Context) (done func(err error)) {
 	if ledger == nil {
 		return func(error) {}
 	}
-	step := &call.Step{}
+	step := &call.Change{}
 	step.Begin(ledger)
 	return func(err error) { step.End(became(err)) }
 }

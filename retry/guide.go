@@ -43,12 +43,9 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if g.seen.busyWith(req) {
 		return g.noted(ctx, c, req, next)
 	}
-	began := g.seen.ticks.Load()
+	c.AtFailure(g, call.Entry{Ctx: ctx, Req: req, Next: next, Began: g.seen.ticks.Load()})
 	res, err := next(ctx, method, req)
-	switch f := c.Failure(res, err); {
-	case f != nil:
-		g.failed(ctx, c, req, next, f, nil, began)
-	case g.seen.closing() && !call.NeedsInput(res):
+	if g.seen.closing() && !failure.Failed(res, err) && !call.NeedsInput(res) {
 		g.changed(ctx, c, req, next, nil)
 	}
 	return res, err
@@ -66,13 +63,9 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 			return nil, err
 		}
 	}
+	c.AtFailure(g, call.Entry{Ctx: ctx, Req: req, Next: next, Began: began})
 	res, err := next(ctx, c.Method(), req)
-	f := c.Failure(res, err)
-	if f != nil {
-		g.failed(ctx, c, req, next, f, &what, began)
-		return res, err
-	}
-	if call.NeedsInput(res) {
+	if failure.Failed(res, err) || call.NeedsInput(res) {
 		return res, err
 	}
 	if what.identified {
@@ -84,27 +77,21 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 	return res, err
 }
 
-// failed counts a failure and adds guidance to it. what identifies the call, as far as that was
-// done already; it may be nil. began is the tick at which the call began.
-func (g *guide) failed(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, f *failure.Failure, what *identity, began uint64) {
-	if what == nil {
-		what = &identity{}
-	}
-	if f.Guided() || c.GivenUp() || f.OwnWords() { // a caller that has gone reads nothing, and the cause of a tool's own words is unknown
+// AtFailure counts a failure and adds guidance to it.
+func (g *guide) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
+	if f.Guided() || c.RefusedBy() == refusing || c.GivenUp() || f.OwnWords() { // a caller that has gone reads nothing, and the cause of a tool's own words is unknown
 		return
 	}
-	if !what.identified {
-		if what.owner == "" {
-			*what = g.locate(ctx, req)
-		}
-		*what = g.identify(c, req, *what)
-		what.began = began
-	}
+	what := g.identify(c, at.Req, g.locate(at.Ctx, at.Req))
+	what.began = at.Began
 	if batch := c.Parent(); batch != nil {
-		g.together(batch, what)
+		g.together(batch, &what)
 	}
-	g.advise(ctx, c, req, next, f, what)
+	g.advise(at.Ctx, c, at.Req, at.Next, f, &what)
 }
+
+// refusing is the name of this package in [call.Call.Refused].
+const refusing = "retry"
 
 // together gives all failed items of a batch the same beginning, that of the first one: the caller
 // chose them at once, so equal items are no repetitions.
@@ -112,8 +99,8 @@ func (g *guide) together(batch *call.Call, what *identity) {
 	what.began = min(what.began, g.batches.Of(batch, func(*call.Call) uint64 { return what.began }))
 }
 
-// refuse returns the failure of a call that is not run, and nil if the call may run. The failure
-// has guidance already, so that other middlewares of this package do not count it.
+// refuse returns the failure of a call that is not run, and nil if the call may run. No middleware of
+// this package counts it.
 func (g *guide) refuse(c *call.Call, what *identity) error {
 	if !what.identified {
 		return nil
@@ -131,15 +118,11 @@ func (g *guide) refuse(c *call.Call, what *identity) error {
 		return nil
 	}
 	e := refusal(p)
-	if !c.Observing() { // else the call runs
-		c.Refused("retry")
-	}
-	retry, _ := e.Retry()
-	c.Failure(nil, e).Guide(failure.Guidance{Retry: &retry})
-	if c.Observing() {
+	if c.Observing() { // the call runs
 		c.WouldRefuse(e)
 		return nil
 	}
+	c.Refused(refusing)
 	return e
 }
 

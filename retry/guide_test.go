@@ -494,7 +494,7 @@ func TestALookupOfOurs(t *testing.T) {
 			}
 		}
 		res, err := next(ctx, c.Method(), req)
-		if f := c.Failure(res, err); c.Quiet() && f != nil {
+		if f := c.End(res, err); c.Quiet() && f != nil {
 			failed++
 			if f.Guided() {
 				guided++
@@ -588,7 +588,7 @@ func TestWhatPasses(t *testing.T) {
 			var seen *fault.Error
 			outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 				res, err := next(ctx, c.Method(), req)
-				seen = c.Failure(res, err).Fault()
+				seen = c.End(res, err).Fault()
 				return res, err
 			})
 			h := middleware.Chain(outer, retry.New(nil))(

@@ -32,11 +32,11 @@ func serve[T any, P params[T]](ctx context.Context, s *server, c *call.Call, req
 	}
 	said, mark := *req.Params, fingerprint(req.Params)
 	res, err := next(ctx, c.Method(), req)
-	failure := c.Failure(res, err)
-	if failure == nil {
+	failed := c.Judge(res, err)
+	if failed == nil {
 		return res, err
 	}
-	return repeat(ctx, s, c, req, said, mark, next, outcome{res, err, failure})
+	return repeat(ctx, s, c, req, said, mark, next, outcome{res, err, failed})
 }
 
 // outcome is how a failed attempt ended.
@@ -67,11 +67,11 @@ func repeat[T any, P params[T]](ctx context.Context, s *server, c *call.Call, re
 		again.Params = &params
 		c.Attempted(n + 1)
 		res, err := next(ctx, c.Method(), &again)
-		failure := c.Failure(res, err)
-		if failure == nil {
+		failed := c.Judge(res, err)
+		if failed == nil {
 			return withAttempts(c.Method(), outcome{res: res}, n+1)
 		}
-		last = outcome{res, err, failure}
+		last = outcome{res, err, failed}
 	}
 	return withAttempts(c.Method(), last, n)
 }

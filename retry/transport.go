@@ -122,7 +122,7 @@ func (t *witness) safe(req *http.Request) (yes bool) {
 
 // An exchange is a request that may change something, and its answer, whose body it reads.
 type exchange struct {
-	call.Step
+	call.Change
 
 	trace  httptrace.ClientTrace
 	traced atomic.Bool  // base says what it does with connections

@@ -32,7 +32,7 @@ func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 	kind, own, again := e.Kind(), e.Suggestion(), a.Retry.ShouldRetry
 	_, said := e.Retry()
 	done := a.Retry.Effect == fault.EffectUnknown || a.Retry.Effect == fault.EffectCommitted
-	if done && (!f.Worded() || own == fault.Generic(kind).Suggestion()) {
+	if done && (!f.Worded() && !f.View().Chosen || own == fault.Generic(kind).Suggestion()) {
 		return "" // to check the effect comes first
 	}
 	if !f.Worded() {

@@ -35,6 +35,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -132,7 +133,7 @@ func New(opts *Options) mcp.Middleware {
 		}
 		s := &session{keeper: k, req: req}
 		res, err := next(context.WithValue(ctx, sessionKey{}, s), c.Method(), req)
-		if v := s.taken(); v != nil && (k.SaveFailed || c.Failure(res, err) == nil) {
+		if v := s.taken(); v != nil && (k.SaveFailed || !failure.Failed(res, err)) {
 			if err := v.save(context.WithoutCancel(ctx), k); err != nil {
 				return nil, err
 			}

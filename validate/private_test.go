@@ -185,7 +185,7 @@ func TestSecretIsNotKept(t *testing.T) {
 	var seen []*fault.Error
 	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
-		if f := c.Failure(res, err); f != nil {
+		if f := c.End(res, err); f != nil {
 			seen = append(seen, f.Fault())
 			require.NotContains(t, f.Fault().Error(), harness.Canary)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/explain"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -52,25 +53,37 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if err != nil {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
-	known := func() *explain.Schema { return s }
-	return middleware.Tool(h, call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		checked, report := v.check(s, req)
-		if report != nil {
-			name := toolName(c, req)
-			e := answered(c, report, name, call.ArgumentsOf(req))
-			err := &refused{e, known, call.ArgumentsOf(req), name, report.Withheld != nil}
-			v.explain(c, c.Failure(nil, err), e, classify.Proven)
-			return nil, err
-		}
-		res, err := next(ctx, c.Method(), checked)
-		if f := c.Failure(res, err); f != nil {
-			if e := v.handlerFault(f, call.ArgumentsOf(checked), known); e != nil {
-				err = &explainedError{err}
-				v.explain(c, c.Failure(res, err), e, classify.Nobody)
-			}
-		}
-		return res, err
-	}))
+	return middleware.Tool(h, call.WrapLayer(&checker{validator: v, schema: s}, nil))
+}
+
+// A checker is what Tool makes of a schema.
+type checker struct {
+	*validator
+
+	schema *explain.Schema
+}
+
+func (k *checker) known() *explain.Schema { return k.schema }
+
+// Call checks the arguments, and runs the handler with those that are right.
+func (k *checker) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	checked, report := k.check(k.schema, req)
+	if report != nil {
+		name := toolName(c, req)
+		e := answered(c, report, name, call.ArgumentsOf(req))
+		err := &refused{e, k.known, call.ArgumentsOf(req), name, report.Withheld != nil}
+		return nil, &call.ExplainedError{Err: err, As: k.finding(e, classify.Proven)}
+	}
+	c.AtFailure(k, call.Entry{Ctx: ctx, Req: checked, Next: next})
+	return next(ctx, c.Method(), checked)
+}
+
+// AtFailure explains the error of a handler that checks its arguments itself. A middleware of this package
+// that stands outside explains it anew, by its own options.
+func (k *checker) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
+	if e := k.handlerFault(f, call.ArgumentsOf(at.Req), k.known); e != nil {
+		k.explain(c, f, e, classify.Nobody)
+	}
 }
 
 // check returns the request with the defaults filled in, or what is wrong with its
@@ -104,12 +117,6 @@ func orObject(args []byte) []byte {
 	}
 	return args
 }
-
-// An explainedError is the error of a handler as Tool has explained it. A middleware of this package
-// that stands outside takes it off and explains the error by its own options.
-type explainedError struct{ error }
-
-func (e *explainedError) Unwrap() error { return e.error }
 
 // refused is the error of arguments that Tool refused. It is a fault, which a middleware
 // of this package that stands outside makes anew where its own options say so.

@@ -204,16 +204,10 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 	if unchecked != nil {
 		c.NoteUnchecked(unchecked)
 	}
+	c.AtFailure(v, call.Entry{Ctx: ctx, Req: req, Next: next})
 	res, err := next(ctx, c.Method(), checked)
-	if explained, ok := err.(*explainedError); ok {
-		err = explained.error // and explained again, by the options of this middleware
-	}
-	f := c.Failure(res, err)
-	if unchecked != nil && c.Method() == middleware.MethodCallTool && !(f != nil && f.Fault().Kind() == fault.KindNotFound) { // a caller may invent names of tools
-		v.warn(c, checked, unchecked)
-	}
-	if f != nil {
-		v.failed(ctx, c, req, checked, next, f)
+	if unchecked != nil && !failure.Failed(res, err) {
+		v.warn(c, req, unchecked)
 	}
 	return res, err
 }
@@ -222,8 +216,7 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
 	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
 	if refusal != nil {
-		v.explain(c, c.Failure(nil, refusal), refusal, classify.Proven)
-		err = refusal
+		err = &call.ExplainedError{Err: refusal, As: v.finding(refusal, classify.Proven)}
 	}
 	if c.Observing() {
 		if err != nil {
@@ -234,19 +227,22 @@ func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, ne
 	return checked, unchecked, err
 }
 
-// failed explains the failure of a call, if it can.
-func (v *validator) failed(ctx context.Context, c *call.Call, req, checked mcp.Request, next mcp.MethodHandler, f *failure.Failure) {
+// AtFailure explains the failure of a call, if it can.
+func (v *validator) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
+	if unchecked := c.Unchecked(); unchecked != nil && f.Fault().Kind() != fault.KindNotFound { // a caller may invent names of tools
+		v.warn(c, at.Req, unchecked)
+	}
 	var e *fault.Error
 	by := classify.Nobody
 	switch {
 	case f.Wire() != nil:
-		if !v.suggest(ctx, c, f) && v.AfterFailure && c.Method() == middleware.MethodCallTool {
-			v.misfit(ctx, c, checked, next, f)
+		if !v.suggest(at.Ctx, c, f) && v.AfterFailure && c.Method() == middleware.MethodCallTool {
+			v.misfit(at.Ctx, c, at.Req, at.Next, f)
 		}
 	case c.Method() == middleware.MethodCallTool:
-		e, by = v.toolFault(ctx, c, checked, call.ArgumentsOf(req), next, f)
+		e, by = v.toolFault(at.Ctx, c, at.Req, at.Next, f)
 	case c.Method() == middleware.MethodGetPrompt && !v.StrictPrompts && f.Explainable():
-		e, _ = v.promptFault(ctx, c, checked, next)
+		e, _ = v.promptFault(at.Ctx, c, at.Req, at.Next)
 	}
 	if e != nil {
 		v.explain(c, f, e, by)
@@ -305,7 +301,8 @@ func (v *validator) unclear(args []byte) *fault.Error {
 
 // toolFault says what can be said of a failed call of a tool, nil for nothing. The error
 // stays as it came, and what cannot be explained gets the generic text of its kind.
-func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, args []byte, next mcp.MethodHandler, f *failure.Failure) (_ *fault.Error, by classify.Source) {
+func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, f *failure.Failure) (_ *fault.Error, by classify.Source) {
+	args := call.ArgumentsOf(req)
 	now := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().ToolNow(next)) }
 	schema := func() *explain.Schema { return v.known(callOf(ctx, c, req).Server().Tool(next)) }
 	name := toolName(c, req)
@@ -442,7 +439,13 @@ func (v *validator) warn(c *call.Call, req mcp.Request, err error) {
 // explain puts the fault in the place of what was known of a failure. by is classify.Proven if the handler
 // did not run, else classify.Nobody.
 func (v *validator) explain(c *call.Call, f *failure.Failure, e *fault.Error, by classify.Source) {
-	c.Explain(f, classify.Finding{Fault: e, By: by, Beside: f.View().Own, Protocol: v.ProtocolError})
+	x := v.finding(e, by)
+	x.Beside = f.View().Own
+	c.Explain(f, x)
+}
+
+func (v *validator) finding(e *fault.Error, by classify.Source) classify.Finding {
+	return classify.Finding{Fault: e, By: by, Protocol: v.ProtocolError}
 }
 
 // toolName returns the name of the tool that is called, "" where a middleware outside has put

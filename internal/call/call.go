@@ -2,18 +2,19 @@
 // failure that it ends with, its record in the log, and the one renderer of answers. It has
 // four rooms:
 //
-//   - the call: call.go, settings.go (what the middlewares establish), part.go, witness.go, ending.go,
+//   - the call: call.go, settings.go (what the middlewares establish), part.go, witness.go, follow.go,
 //     request.go and stack.go;
-//   - its failure: failure.go carries what package failure makes and decides;
+//   - its end: end.go, and failure.go, which makes the failure that package failure decides about;
 //   - what is sent and recorded: render.go, content.go, steps.go, toolfailure.go and observe.go send,
 //     record.go records, with package sink;
 //   - what the server is asked: server.go, for package ask.
 //
 // The first mcpchain middleware that a call meets opens a [Call], which is itself the context of
-// the call. On the way out each middleware adds what it knows about a failure and returns the
-// result and the error as they came, so that a user's middleware between two of ours sees the
-// SDK's own values. The middleware that opened the Call renders the answer, once. So every
-// middleware works alone, in any combination, and twice.
+// the call. A middleware that has something to say about a failure enters a [Step] on the way in, and
+// returns the result and the error as they came, so that a user's middleware between two of ours sees
+// the SDK's own values. The middleware that opened the Call ends it, once: it judges what leaves, runs
+// the steps, records the failure and renders the answer. So every middleware works alone, in any
+// combination, and twice.
 package call
 
 import (
@@ -56,21 +57,22 @@ type Call struct {
 	exchange *exchange.Exchange // what brought the call; nil for a part
 	seen     atomic.Pointer[Ledger]
 
-	mu   sync.Mutex
-	cold *cold // rarely needed, and apart, so that a Call is small
+	mu      sync.Mutex
+	steps   [4]entered // as many as most chains enter
+	more    []entered
+	entered int
+	cold    *cold // rarely needed, and apart, so that a Call is small
 }
 
 // cold is guarded by the mutex of its Call.
 type cold struct {
-	parent   *Call
-	suffix   string // the last part of the ID of a Call below a parent
-	id       string
-	carried  *failure.Failure  // the last failure of the call
-	answered *failure.Failure  // see Answer
-	first    failure.Failure   // in place, because most failed calls have one failure
-	taken    bool              // first is in use
-	panic    *fault.PanicError // the last one that was recovered
-	parts    int               // how many times Part was called
+	parent *Call
+	suffix string // the last part of the ID of a Call below a parent
+	id     string
+	ended  *failure.Failure  // see End
+	added  []addition        // see Add
+	panic  *fault.PanicError // the last one that was recovered
+	parts  int               // how many times Part was called
 
 	attempts int    // see Attempted
 	refused  string // see Refused
@@ -101,6 +103,7 @@ const (
 	referAtEnd              // see ReferAtEnd
 
 	mended      // see Mended
+	over        // the failure was judged, and leaves
 	wouldRefuse // see WouldRefuse
 )
 

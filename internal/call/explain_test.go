@@ -13,19 +13,14 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
+	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // explaining returns a middleware that explains every failure.
 func explaining(x classify.Finding) mcp.Middleware {
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		res, err := next(ctx, c.Method(), req)
-		if f := c.Failure(res, err); f != nil {
-			c.Explain(f, x)
-		}
-		return res, err
-	})
+	return atFailure(func(c *call.Call, f *failure.Failure) { c.Explain(f, x) })
 }
 
 func TestExplain(t *testing.T) {
@@ -112,7 +107,7 @@ func TestExplainable(t *testing.T) {
 			_, _ = call.Wrap(func(ctx context.Context, this *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 				this.Establish(settings)
 				res, err := next(ctx, this.Method(), req)
-				f := this.Failure(res, err)
+				f := this.Judge(res, err)
 				require.Equal(t, c.explainable, f.Explainable())
 				require.Equal(t, c.refused, f.Refused())
 				ran = true

@@ -14,81 +14,100 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// Failure returns the failure that res and err report, nil if they report a success. The first
-// mcpchain middleware that meets it makes it, and the Call keeps it: a middleware further outside
-// gets the same one, unless a middleware in between returned something else.
-func (c *Call) Failure(res mcp.Result, err error) *failure.Failure {
-	if err == nil && !failure.IsError(res) {
+// An ExplainedError is the error of a middleware that explains it itself, such as one that refuses the
+// arguments of a call.
+type ExplainedError struct {
+	Err error
+	As  classify.Finding // see [failure.Failure.Explain]
+}
+
+// Error returns the text of Err.
+func (e *ExplainedError) Error() string { return safe.Error(e.Err) }
+
+// Unwrap returns Err.
+func (e *ExplainedError) Unwrap() error { return e.Err }
+
+// Judge returns the failure that res and err report, nil if they report a success. It is the one that
+// [Call.End] has returned of them, else a new one of which nothing is kept.
+func (c *Call) Judge(res mcp.Result, err error) *failure.Failure {
+	if !failure.Failed(res, err) {
 		return nil
 	}
-	tool, _ := res.(*mcp.CallToolResult)
-	if err == nil {
-		err = tool.GetError()
-	} else if tool != nil {
-		tool = c.ours(tool) // see answer
-	}
-	if wire, ok := err.(*jsonrpc.Error); ok && wire != nil && c.settings().Mask != nil {
-		if original, ours := rendered.Get(wire); ours {
-			err = original
-		}
-	}
-	f, made := c.carried(tool, err)
-	if made {
+	e := c.ending(res, err)
+	cold := c.lock()
+	f, added := cold.ended, cold.added
+	c.mu.Unlock()
+	if f.Is(e.tool, e.err) {
 		return f
 	}
+	f = &failure.Failure{}
 	of := c.circumstances()
-	f.Make(tool, err, &of) // without the lock, because an error may ask for the ID
-	return c.carry(f)
-}
-
-// carried returns the Failure that the Call keeps, if it was made of res and err. Otherwise it
-// returns an empty one: the first one is part of the Call itself.
-func (c *Call) carried(tool *mcp.CallToolResult, err error) (f *failure.Failure, made bool) {
-	cold := c.lock()
-	defer c.mu.Unlock()
-	for _, f := range [...]*failure.Failure{cold.answered, cold.carried} {
-		if f.Is(tool, err) {
-			return f, true
+	f.Make(e.tool, e.err, &of)
+	if e.as != nil {
+		f.Explain(*e.as, &c.settings().reader)
+	}
+	for _, a := range added {
+		if f.Is(a.tool, a.err) {
+			f.Add(a.change)
 		}
 	}
-	if cold.taken {
-		return &failure.Failure{}, false
-	}
-	cold.taken = true
-	return &cold.first, false
-}
-
-// carry makes the Call keep f, and returns it. If another goroutine has made a Failure of the same
-// error in the meantime, it returns that one.
-func (c *Call) carry(f *failure.Failure) *failure.Failure {
-	cold := c.lock()
-	defer c.mu.Unlock()
-	if cold.carried.Is(f.Result(), f.Err()) {
-		return cold.carried
-	}
-	cold.carried = f
 	return f
 }
 
-// Answer makes err the failure that the Call ends with. It is for a middleware that answers before
-// the handlers inside have returned: what they add to their own errors later, in another goroutine,
-// does not replace what is known about this one. A middleware that waits for its handler does not
-// need it.
-func (c *Call) Answer(err error) {
-	f := c.Failure(nil, err)
-	cold := c.lock()
-	defer c.mu.Unlock()
-	cold.answered = f
+// An ending is what a failure is made of: the result of a tool, the original error, and the finding of an
+// [ExplainedError].
+type ending struct {
+	tool *mcp.CallToolResult
+	err  error
+	as   *classify.Finding
 }
 
-// Explain replaces the finding of the failure that the Call keeps by x, which a middleware next to
-// the handler knows better than the error, see [failure.Failure.Explained].
-func (c *Call) Explain(f *failure.Failure, x classify.Finding) {
-	explained := f.Explained(x, &c.settings().reader)
+func (c *Call) ending(res mcp.Result, err error) (e ending) {
+	e.err = err
+	e.tool, _ = res.(*mcp.CallToolResult)
+	if err == nil {
+		e.err = e.tool.GetError()
+	} else if e.tool != nil {
+		e.tool = c.ours(e.tool) // see answer
+	}
+	switch err := e.err.(type) {
+	case *jsonrpc.Error:
+		if err != nil && c.settings().Mask != nil {
+			if original, ours := rendered.Get(err); ours {
+				e.err = original
+			}
+		}
+	case *ExplainedError:
+		e.err, e.as = err.Err, &err.As
+	}
+	return e
+}
+
+// An addition is a change to what the caller reads of one failure, see [Call.Add].
+type addition struct {
+	ending
+
+	change func(*fault.Error) *fault.Error
+}
+
+// Add registers a change to what the caller reads of the failure that res and err report, if the call
+// ends with it. It reports false for a success.
+func (c *Call) Add(res mcp.Result, err error, change func(*fault.Error) *fault.Error) bool {
+	if !failure.Failed(res, err) {
+		return false
+	}
+	e := c.ending(res, err)
 	cold := c.lock()
 	defer c.mu.Unlock()
-	cold.carried = explained
+	if cold.ended.Is(e.tool, e.err) {
+		cold.ended.Add(change)
+	}
+	cold.added = append(cold.added, addition{e, change})
+	return true
 }
+
+// Explain replaces what is known of a failure by x, see [failure.Failure.Explain].
+func (c *Call) Explain(f *failure.Failure, x classify.Finding) { f.Explain(x, &c.settings().reader) }
 
 // circumstances returns what a failure of this call is made of, beside its error.
 func (c *Call) circumstances() failure.Circumstances {

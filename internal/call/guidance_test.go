@@ -17,7 +17,7 @@ import (
 
 func TestGuidanceHasTheLastWord(t *testing.T) {
 	inCall(t, func(_ context.Context, c *call.Call) {
-		f := c.Failure(nil, fault.New(fault.KindConflict, "m").Suggest("s").Never("it would be done twice"))
+		f := c.Judge(nil, fault.New(fault.KindConflict, "m").Suggest("s").Never("it would be done twice"))
 		require.False(t, f.Guided())
 		require.Equal(t, "Conflict: m.\nSuggestion: s.\nRetry: no. It would be done twice.", f.Fault().Text())
 		once := f.Fault()

@@ -79,3 +79,19 @@ func (recorder) Level(_ string, _ time.Duration, level slog.Level) slog.Level  {
 func (recorder) Attrs(*call.Call, time.Duration) []slog.Attr                   { return nil }
 func (recorder) Ended(*call.Call, time.Duration, mcp.Result, *failure.Failure) {}
 func (recorder) Stuck(int64)                                                   {}
+
+// saying is a step that says the same of every failure.
+type saying struct {
+	say func(c *call.Call, f *failure.Failure)
+}
+
+func (s *saying) AtFailure(c *call.Call, f *failure.Failure, _ call.Entry) { s.say(c, f) }
+
+// atFailure returns a middleware with one step.
+func atFailure(say func(c *call.Call, f *failure.Failure)) mcp.Middleware {
+	s := &saying{say}
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		c.AtFailure(s, call.Entry{Ctx: ctx, Req: req, Next: next})
+		return next(ctx, c.Method(), req)
+	})
+}

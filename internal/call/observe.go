@@ -54,7 +54,7 @@ func (c *Call) missed(err error) *missing {
 
 // WouldRefuse notes the answer with which an observed Call would have been refused. The first one counts.
 func (c *Call) WouldRefuse(err error) {
-	f := c.Failure(nil, err)
+	f := c.Judge(nil, err)
 	text := c.textFor(f, nil, err)
 	if cold := c.lock(); cold.wouldSend == "" {
 		cold.wouldSend = cmp.Or(text, "(nothing)")

@@ -254,8 +254,8 @@ func failureAttrs(attrs []slog.Attr, f *failure.Failure) []slog.Attr {
 }
 
 // LogAtEnd is [Call.Log] for a success. The record is written when the opener is done with the
-// call, because the answer may yet turn out to be one that cannot be sent; then the record says
-// that instead.
+// call, because the answer may yet turn out to be one that cannot be sent: a failure is recorded in its
+// place.
 func (c *Call) LogAtEnd() { c.atEnd.Or(recordAtEnd) }
 
 // ReferAtEnd puts the ID of the call into the _meta of its success, when the opener is done with
@@ -266,9 +266,10 @@ func (c *Call) ReferAtEnd() {
 	}
 }
 
-// logEnd writes the record of how the call ends, if it is due now.
-func (c *Call) logEnd(res mcp.Result, f *failure.Failure) {
-	if c.atEnd.And(^uint32(recordAtEnd))&recordAtEnd != 0 || f != nil && f.Hides() && !f.Recorded() {
+// LogFailure records a failure if every call is recorded, or if its caller learns less than the error
+// says.
+func (c *Call) LogFailure(res mcp.Result, f *failure.Failure) {
+	if f.Hides() || c.settings().Recorder != nil && !c.Unanswered() {
 		c.Log(res, f, 0)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,7 +36,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 		&fault.PanicError{Value: 1}: "panic",
 	} {
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, err)))
+			require.Equal(t, want, c.Outcome(nil, c.Judge(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
 	}
@@ -50,7 +48,7 @@ func TestOutcomeOfACallWhoseTimeIsOver(t *testing.T) {
 	for limit, want := range map[time.Duration]string{0: "cancelled", time.Hour: "tool_error"} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, context.Canceled)))
+			require.Equal(t, want, c.Outcome(nil, c.Judge(nil, context.Canceled)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
 		cancel()
@@ -69,7 +67,7 @@ func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
 	} {
 		said = c.said
 		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
-			hint := c2.Failure(nil, errSecret).Hint()
+			hint := c2.Judge(nil, errSecret).Hint()
 			hint.Effect = ""
 			require.Equal(t, c.want, hint)
 			return nil, nil
@@ -113,8 +111,8 @@ func logged(t *testing.T, name string, res mcp.Result, err error, took time.Dura
 	log := harness.NewLog(slog.LevelDebug)
 	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger()})
-		c.Log(res, c.Failure(res, err), took)
-		c.Log(res, c.Failure(res, err), took)
+		c.Log(res, c.End(res, err), took)
+		c.Log(res, c.End(res, err), took)
 		return nil, nil
 	})(nil)(t.Context(), middleware.MethodCallTool, toolRequest(name))
 	return log.Records()
@@ -149,7 +147,7 @@ func TestAFaultAroundAPanic(t *testing.T) {
 			require.Contains(t, r["stack"], "call_test.explode(...)")
 		})
 		inCall(t, func(_ context.Context, call *call.Call) {
-			f := call.Failure(nil, c.wrap(panics("boom")))
+			f := call.Judge(nil, c.wrap(panics("boom")))
 			require.Equal(t, c.worded, f.Worded(), name)
 			require.Equal(t, c.worded, f.Panic() == nil, "%s: what the author says of the effect counts", name)
 			require.NotEmpty(t, f.Stack())
@@ -185,7 +183,7 @@ func TestARecordOfACaller(t *testing.T) {
 		req.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}
 		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: log.Logger()})
-			c.Log(nil, c.Failure(nil, errSecret), 0)
+			c.Log(nil, c.Judge(nil, errSecret), 0)
 			return nil, nil
 		})(nil)(t.Context(), middleware.MethodCallTool, req)
 		recorded := log.Only(t)["user"].(string)
@@ -200,7 +198,7 @@ func TestALevelWhereTheCallerIsToBlame(t *testing.T) {
 	for passedOn, want := range map[bool]string{false: "WARN", true: "INFO"} { // whose credentials a service refused
 		log := harness.NewLog(slog.LevelDebug)
 		inCall(t, func(_ context.Context, c *call.Call) {
-			c.Log(nil, c.Failure(nil, classify.FromResponse(&http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody})), 0)
+			c.Log(nil, c.Judge(nil, classify.FromResponse(&http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody})), 0)
 		}, &call.Settings{Logger: log.Logger(), PassedOn: passedOn})
 		require.Equal(t, want, log.Only(t)["level"])
 	}
@@ -228,7 +226,7 @@ func TestALogThatPanicsIsSurvived(t *testing.T) {
 	require.NotPanics(t, func() {
 		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: panics})
-			c.Log(nil, c.Failure(nil, errSecret), 0)
+			c.Log(nil, c.Judge(nil, errSecret), 0)
 			return &mcp.CallToolResult{}, nil
 		})(nil)(t.Context(), middleware.MethodCallTool, toolRequest("t"))
 		require.NoError(t, err)
@@ -271,67 +269,11 @@ func TestACallEndsOnce(t *testing.T) {
 	}
 }
 
-// TestClassifiedAnew proves that a middleware that sees another error than the one
-// before knows it anew: the classification belongs to the error.
-func TestClassifiedAnew(t *testing.T) {
-	replaceError := func(next middleware.Handler) middleware.Handler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if _, err := next(ctx, method, req); err != nil {
-				return nil, fault.NotFound("file", "a")
-			}
-			return nil, errors.New("unreachable")
-		}
-	}
-	inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
-		res, err := next(ctx, c.Method(), req)
-		if f := c.Failure(res, err); f != nil {
-			require.Same(t, f, c.Failure(res, err))
-			require.Equal(t, fault.KindInternal, f.Fault().Kind())
-			f.Guide(failure.Guidance{Retry: &fault.Retry{ShouldRetry: true}})
-			require.True(t, f.Fault().Data().Retry.ShouldRetry)
-		}
-		return res, err
-	})
-	res, err := invoke(middleware.Chain(establish(&call.Settings{}), replaceError, inner), returns(nil, errSecret))
-	require.NoError(t, err)
-	f, _ := middleware.FaultOf(res, nil)
-	require.Equal(t, fault.NotFound("file", "a").WithParty(fault.PartyCaller).Data(), f.Data())
-}
-
-// meeting is an error for whose text the first of two goroutines waits until the second one asks for it.
-type meeting struct {
-	asked atomic.Int32
-	both  sync.WaitGroup
-}
-
-func (m *meeting) Error() string {
-	if m.asked.Add(1) <= 2 {
-		m.both.Done()
-		m.both.Wait()
-	}
-	return harness.Canary
-}
-
-// TestTheSameErrorInTwoGoroutines is one failure: it is recorded once, and what is said of it is said of it everywhere.
-func TestTheSameErrorInTwoGoroutines(t *testing.T) {
-	inCall(t, func(_ context.Context, c *call.Call) {
-		err := &meeting{}
-		err.both.Add(2)
-		var done sync.WaitGroup
-		var made [2]*failure.Failure
-		for i := range made {
-			done.Go(func() { made[i] = c.Failure(nil, err) })
-		}
-		done.Wait()
-		require.Same(t, made[0], made[1])
-	})
-}
-
 func TestASuccessHasNoFailure(t *testing.T) {
 	inCall(t, func(_ context.Context, c *call.Call) {
-		require.Nil(t, c.Failure(nil, nil))
-		require.Nil(t, c.Failure(&mcp.CallToolResult{}, nil))
-		require.Nil(t, c.Failure((*mcp.CallToolResult)(nil), nil))
+		require.Nil(t, c.Judge(nil, nil))
+		require.Nil(t, c.Judge(&mcp.CallToolResult{}, nil))
+		require.Nil(t, c.Judge((*mcp.CallToolResult)(nil), nil))
 	})
 }
 
@@ -341,9 +283,9 @@ func TestErrorsThatCannotBeCompared(t *testing.T) {
 	inCall(t, func(_ context.Context, c *call.Call) {
 		err := sliceError{"a"}
 		require.NotPanics(t, func() {
-			f := c.Failure(nil, err)
-			require.Same(t, f, c.Failure(nil, err))
-			require.NotSame(t, f, c.Failure(nil, sliceError{"a"}))
+			f := c.End(nil, err)
+			require.Same(t, f, c.End(nil, err))
+			require.NotSame(t, f, c.End(nil, sliceError{"a"}))
 		})
 	})
 }

@@ -329,7 +329,7 @@ func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
 		middleware.MethodCallTool: fault.EffectNone, middleware.MethodReadResource: fault.EffectNone, middleware.MethodGetPrompt: fault.EffectNone,
 	} {
 		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
-			advice := c.Failure(nil, refused).Again(failure.Situation{
+			advice := c.Judge(nil, refused).Again(failure.Situation{
 				Safety: func() failure.Safety { return c.SafetyIn(ctx, next) }, Costly: method == middleware.MethodCallTool,
 			}).Retry
 			require.True(t, advice.ShouldRetry, method)

@@ -27,53 +27,6 @@ import (
 // Rendering says how failures are written on the wire, see middleware.RenderOptions.
 type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure bool }
 
-// Finish renders the answer of a Call made with [Call.Below]. The opener's own
-// answer is rendered by [Wrap].
-func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
-	if err == nil && !failure.IsError(res) {
-		observing := c.Observing()
-		if !observing {
-			res = withSteps(res)
-		}
-		if atEnd := c.atEnd.Load(); atEnd != 0 {
-			c.logEnd(res, nil)
-			c.NotifyEnd(res, nil)
-			switch {
-			case atEnd&wouldRefuse != 0:
-				c.recordObserved(sentText(res, nil), "")
-			case atEnd&referAtEnd != 0 && !observing:
-				res = WithMeta(res, wire.ReferenceKey, c.ID())
-			}
-		}
-		return res, nil
-	}
-	return c.finish(res, err)
-}
-
-// finish renders the answer of a failed call. It runs untrusted code (an ID source, a logger, a
-// scrubber), so it recovers its panics.
-func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) {
-	var f *failure.Failure
-	defer func() {
-		if p := recover(); p != nil {
-			out, outErr = c.giveUp(p)
-		}
-		c.NotifyEnd(res, f)
-	}()
-	f = c.Failure(res, err)
-	c.logEnd(res, f)
-	switch {
-	case c.Notification():
-		return nil, err
-	case c.Observing():
-		return c.observed(res, err, f)
-	case c.challenge(f):
-		return nil, c.methodError(f)
-	}
-	c.later(f)
-	return c.answer(res, err, f)
-}
-
 // answer renders the answer of a failed call.
 func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
 	// A middleware of the user's may have copied the result from which the failure was made. The SDK
@@ -415,7 +368,7 @@ func (c *Call) besideMessage(f *failure.Failure, message string) string {
 // referable reports whether the failure is recorded, or will be, under the ID of the call. subscriptions/listen
 // is not recorded.
 func (c *Call) referable(f *failure.Failure) bool {
-	return f.Recorded() || c.HasRecorder() && c.method != MethodListen
+	return f.Recorded() || c.settings().Recorder != nil && c.method != MethodListen
 }
 
 // quoted adds the words of a service to a fault, if Quote allows it: as a quotation in one line.

@@ -337,11 +337,8 @@ func TestUntrustedWordsAreScrubbed(t *testing.T) {
 		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []fault.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
-				res, err := next(ctx, c.Method(), req)
-				f := c.Failure(res, err)
+			guide := atFailure(func(_ *call.Call, f *failure.Failure) {
 				f.Guide(failure.Guidance{Retry: &fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})
-				return res, err
 			})
 			mw := middleware.Chain(establish(&call.Settings{Mask: scrub, Logger: quiet, Hints: c.rules}), guide)
 			res, err := invoke(mw, returns(nil, c.err))

@@ -192,9 +192,6 @@ func (c *Call) settings() *setup {
 // Reveals reports whether callers see everything as it is.
 func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().Reveal }
 
-// HasRecorder reports whether a middleware records this Call.
-func (c *Call) HasRecorder() bool { return c.settings().Recorder != nil }
-
 // Logger returns the logger that receives the record of this Call, or its masked failures. It is
 // [slog.Default] if no middleware has set one.
 func (c *Call) Logger() *slog.Logger {

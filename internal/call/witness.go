@@ -10,10 +10,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A Ledger counts, by how they ended, the steps in which a call or a part of one changes something.
-// The first step makes it: calls without steps have none.
+// A Ledger counts, by how they ended, the changes that a call or a part of one makes.
+// The first change makes it: calls without changes have none.
 type Ledger struct {
-	outer *Ledger // of the enclosing call or part, which counts these steps, too
+	outer *Ledger // of the enclosing call or part, which counts these changes, too
 
 	mu         sync.Mutex
 	took, open int
@@ -21,7 +21,7 @@ type Ledger struct {
 
 type ledgerKey struct{}
 
-// LedgerOf returns the Ledger that counts the steps of ctx, nil outside of a call, where no
+// LedgerOf returns the Ledger that counts the changes of ctx, nil outside of a call, where no
 // middleware reads it.
 func LedgerOf(ctx context.Context) *Ledger {
 	l, _ := ctx.Value(ledgerKey{}).(*Ledger)
@@ -74,7 +74,7 @@ func (c *Call) Witness() failure.Witness {
 func (c *Call) Saw(item *Item) { c.seen.Store(item.seen.Load()) }
 
 // An Item is the context of a part of a call that gets a Call of its own only when it fails. Its
-// steps are counted for it and for the call that it is a part of.
+// changes are counted for it and for the call that it is a part of.
 type Item struct {
 	context.Context
 
@@ -89,22 +89,22 @@ func (i *Item) Value(key any) any {
 	return i.Context.Value(key)
 }
 
-// A Step is something that a call has begun and that may change something. It begins once;
-// [Step.End] may be called concurrently, and after the call was answered.
-type Step struct {
+// A Change is something that a call has begun and that may change something. It begins once;
+// [Change.End] may be called concurrently, and after the call was answered.
+type Change struct {
 	ledger *Ledger
 	mu     sync.Mutex
 	became fault.Effect // "" is unknown
 }
 
-// Begin begins the step.
-func (s *Step) Begin(in *Ledger) {
+// Begin begins the change.
+func (s *Change) Begin(in *Ledger) {
 	s.ledger = in
 	in.count(0, 1)
 }
 
-// End records the effect of the step. The last call counts. "" means that the effect is unknown.
-func (s *Step) End(became fault.Effect) {
+// End records the effect of the change. The last call counts. "" means that the effect is unknown.
+func (s *Change) End(became fault.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	took, open := tally(became)
@@ -113,18 +113,18 @@ func (s *Step) End(became fault.Effect) {
 	s.ledger.count(took-tookBefore, open-openBefore) // in one call, so that no reader sees the step as never begun
 }
 
-// Left begins a step for a part of a call that still runs although it was given up. The step ends when
+// Left begins a change for a part of a call that still runs although it was given up. The change ends when
 // the part has returned: what the part noted itself then counts alone.
-func Left(ctx context.Context) *Step {
-	s := &Step{}
+func Left(ctx context.Context) *Change {
+	s := &Change{}
 	if l := LedgerOf(ctx); l != nil {
 		s.Begin(l)
 	}
 	return s
 }
 
-// Returned ends a step that [Left] began.
-func (s *Step) Returned() { s.End(fault.EffectNone) }
+// Returned ends a change that [Left] began.
+func (s *Change) Returned() { s.End(fault.EffectNone) }
 
 func tally(became fault.Effect) (took, open int) {
 	switch became {

@@ -313,7 +313,7 @@ func TestFailureHint(t *testing.T) {
 			for _, s := range settings {
 				c.Establish(s)
 			}
-			f := c.Failure(res, err)
+			f := c.Judge(res, err)
 			h = f.Hint()
 			require.Equal(t, h, f.Hint(), "asked again")
 			return res, err

@@ -2,16 +2,14 @@
 // its reader may know (view.go), and whether the call may be made again (again.go). No other
 // package decides either.
 //
-// The first mcpchain middleware that meets an error or a failed result makes a [Failure]. The Call
-// passes it to all middlewares outside.
+// A [Failure] is made when a call has ended with an error or a failed result. Then each middleware of
+// the call adds what it has to say.
 package failure
 
 import (
 	"cmp"
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,22 +21,20 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// A Failure is what the middlewares of a call know about one failure of it. All
-// methods may be called concurrently.
+// A Failure is what the middlewares of a call know about one failure of it. It belongs to the goroutine
+// that ends the call.
 type Failure struct {
 	view View
 	err  error               // the original, nil if a tool reported its failure in a result of its own
 	res  *mcp.CallToolResult // the result that came with it, if any
 
+	unworded  bool // see Explainable
 	passedOn  bool // see Circumstances.PassedOn
 	known     Known
-	witnessed Witnessed // nil: nothing was seen
-	hints     []fault.HintRule
-	hinted    sync.Once // the rules run when Again is called first
+	witnessed Witnessed        // nil: nothing was seen
+	hints     []fault.HintRule // nil when they have run, as they do when Again is called first
 
-	logged atomic.Bool
-
-	mu       sync.Mutex
+	recorded bool
 	guidance Guidance
 	guided   bool
 	added    []func(*fault.Error) *fault.Error
@@ -70,6 +66,9 @@ type Circumstances struct {
 	Shutdown       bool  // the server's shutdown has ended it
 }
 
+// Failed reports whether a call that returned res and err has failed.
+func Failed(res mcp.Result, err error) bool { return err != nil || IsError(res) }
+
 // IsError reports whether a result reports a failure. It is on the success path of every
 // middleware.
 func IsError(res mcp.Result) bool {
@@ -95,6 +94,7 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 		seen.Words = func() *fault.Error { return reported(res, &found) }
 	}
 	f.view = of.Reader.View(&seen)
+	f.unworded = f.view.Origin.Unworded()
 	if of.Client {
 		f.view.Party = otherSide(&f.view)
 	}
@@ -118,13 +118,13 @@ func otherSide(v *View) fault.Party {
 	return v.Party
 }
 
-// Explained returns the failure as x explains it, for a middleware that knows more about it than
+// Explain replaces what is known of the failure by x, for a middleware that knows more about it than
 // its error says. x has a Fault, or a Wire that replaces the protocol error, with the Fault that its
-// data says if that is known. The original error stays, for the log and for the middlewares outside.
-// The explanation is not masked: it is made of what the server lists to the caller anyway and of what
-// the caller sent, which the explaining middleware has scrubbed. What others have added to f is not
-// carried over. If the handler did not run, the By of x is classify.Proven.
-func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
+// data says if that is known. The original error stays, for the log. The explanation is not masked: it
+// is made of what the server lists to the caller anyway and of what the caller sent, which the
+// explaining middleware has scrubbed. Guidance that was given before goes. If the handler did not run,
+// the By of x is classify.Proven.
+func (f *Failure) Explain(x classify.Finding, reader *Reader) {
 	x.Origin, x.Words, x.By, x.Refused, x.Chosen = classify.Explained, classify.OfSentence, cmp.Or(x.By, classify.ByFault), f.view.Refused, true
 	switch {
 	case x.Wire == nil:
@@ -132,10 +132,8 @@ func (f *Failure) Explained(x classify.Finding, reader *Reader) *Failure {
 	case x.Fault == nil:
 		x.Fault = classify.FromWire(x.Wire)
 	}
-	e := &Failure{err: f.err, res: f.res, known: Known{Finding: x}, witnessed: f.witnessed}
-	e.view = reader.View(&Seen{Found: x, Err: f.err})
-	e.logged.Store(f.logged.Load())
-	return e
+	f.known, f.hints, f.passedOn, f.guided, f.public = Known{Finding: x}, nil, false, false, nil
+	f.view = reader.View(&Seen{Found: x, Err: f.err})
 }
 
 // bare reports whether there is no error, or it has no private part.
@@ -166,12 +164,16 @@ func reportOf(res *mcp.CallToolResult, err error) Report {
 	if !safe.Same(res.GetError(), err) || len(res.Content) == 0 {
 		return NotReported
 	}
-	// A tool may add content before it calls SetError, which keeps the content.
-	text, ok := res.Content[0].(*mcp.TextContent)
-	if len(res.Content) > 1 || !ok || text == nil || text.Text != "" && text.Text != safe.Error(err) {
-		return Apart
+	// A tool may add content before it calls SetError, which keeps the content. A middleware may add to the
+	// error's own text, which does not make it a text for the caller.
+	own := safe.Error(err)
+	for _, block := range res.Content {
+		text, ok := block.(*mcp.TextContent)
+		if ok && text != nil && (own != "" && strings.Contains(text.Text, own) || text.Text == "" && len(res.Content) == 1) {
+			return NotReported
+		}
 	}
-	return NotReported
+	return Apart
 }
 
 // reported returns the fault of a failure that a tool reported in a result of its own. Its kind is
@@ -269,10 +271,10 @@ func (f *Failure) Wire() *jsonrpc.Error { return f.view.Wire }
 // result of the tool's own, or an error with a public message.
 func (f *Failure) Worded() bool { return f.view.Origin.Worded() }
 
-// Explainable reports whether the caller reads no more of the failure than its kind, so that a
-// middleware that knows more may add it: it has no public message, matches no rule, and is no bug
-// of the server.
-func (f *Failure) Explainable() bool { return f.view.Origin.Unworded() }
+// Explainable reports whether the error says no more to the caller than its kind, so that a middleware
+// that knows more may explain it, for the first time or anew: it has no public message, matches no rule,
+// and is not a bug of the server.
+func (f *Failure) Explainable() bool { return f.unworded }
 
 // Refused reports whether the SDK refused the arguments of a typed tool. Only the text of the error
 // shows that. The handler did not run, unless it imitates that text.
@@ -310,11 +312,7 @@ func (f *Failure) Foreign() bool {
 }
 
 // touched reports whether a middleware has added something to the failure.
-func (f *Failure) touched() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.guided || len(f.added) > 0
-}
+func (f *Failure) touched() bool { return f.guided || len(f.added) > 0 }
 
 // Withheld reports whether the caller reads a sentence of ours although a more trusted reader would
 // read the error's own text.
@@ -330,52 +328,51 @@ func (f *Failure) Masked() bool {
 }
 
 // Record marks the failure as recorded. It reports whether it was not before.
-func (f *Failure) Record() bool { return f.logged.CompareAndSwap(false, true) }
+func (f *Failure) Record() bool {
+	before := f.recorded
+	f.recorded = true
+	return !before
+}
 
 // Recorded reports whether the failure was recorded.
-func (f *Failure) Recorded() bool { return f.logged.Load() }
+func (f *Failure) Recorded() bool { return f.recorded }
 
 // Fault returns the public part as it is now, for a deliberate protocol error too. It does not
 // contain the original error.
 func (f *Failure) Fault() *fault.Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.public == nil {
-		e := f.view.Fault
-		if f.guided {
-			if f.guidance.Suggestion != e.Suggestion() {
-				e = e.Suggest(f.guidance.Suggestion)
-			}
-			if f.guidance.Retry != nil {
-				e = e.WithRetry(*f.guidance.Retry)
-			}
-		}
-		for _, add := range f.added {
-			safe.Call(func() { // a function that panics changes nothing
-				if more := add(e); more != nil {
-					e = more
-				}
-			}, nil)
-		}
-		f.public = e
+	if f.public != nil {
+		return f.public
 	}
-	return f.public
+	e := f.view.Fault
+	if f.guided {
+		if f.guidance.Suggestion != e.Suggestion() {
+			e = e.Suggest(f.guidance.Suggestion)
+		}
+		if f.guidance.Retry != nil {
+			e = e.WithRetry(*f.guidance.Retry)
+		}
+	}
+	for _, add := range f.added {
+		safe.Call(func() { // a function that panics changes nothing
+			if more := add(e); more != nil {
+				e = more
+			}
+		}, nil)
+	}
+	f.public = e
+	return e
 }
 
 // Add registers a change to what the caller reads of the failure. Changes apply in the order in
 // which they are added. They do not change the record, a deliberate protocol error or the words of
 // a tool.
 func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.added, f.public = append(f.added, change), nil
 }
 
 // Text says what is done to the public text before it is sent. If texts are masked, a failure to
 // which a user's middleware added something is scrubbed, even if the rest of its text is ours.
 func (f *Failure) Text(masked bool) Text {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if masked && len(f.added) > 0 && f.view.Text == AsItIs {
 		return Scrubbed
 	}
@@ -384,24 +381,19 @@ func (f *Failure) Text(masked bool) Text {
 
 // Guide sets what the caller reads about calling again. It overrides what the failure itself says,
 // and an earlier Guide.
-func (f *Failure) Guide(g Guidance) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.guidance, f.guided, f.public = g, true, nil
-}
+func (f *Failure) Guide(g Guidance) { f.guidance, f.guided, f.public = g, true, nil }
 
 // Guided reports whether [Failure.Guide] was called.
-func (f *Failure) Guided() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.guided
-}
+func (f *Failure) Guided() bool { return f.guided }
 
 // Again decides whether the call may be made again, see [Again]. The rules of the program run when it is called
 // first; retry.Server asks its own before it repeats a call.
 // If at has no Witness, what the call's own witness has seen until now counts.
 func (f *Failure) Again(at Situation) Answer {
-	f.hinted.Do(func() { f.known.ask(f.err, f.hints) })
+	if f.hints != nil {
+		f.known.ask(f.err, f.hints)
+		f.hints = nil
+	}
 	if at.Witness == (Witness{}) {
 		at.Witness = f.Witness()
 	}

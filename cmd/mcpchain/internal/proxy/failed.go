@@ -98,10 +98,18 @@ func unknown(ctx context.Context, method string, req mcp.Request, wire *jsonrpc.
 }
 
 // misnamed adds near names to the failure of a tool that is not listed.
-func misnamed(c *call.Call, req mcp.Request, res *mcp.CallToolResult, names []string) {
-	c.Explain(c.Failure(res, nil), classify.Finding{Beside: true, Fault: fault.FromData(fault.Data{
-		Type: fault.KindNotFound, Message: failure.ContentText(res.Content), ResourceType: "tool", Identifier: call.Target(req), SimilarMatches: names,
-	})})
+type misnamed struct {
+	res   *mcp.CallToolResult
+	names []string
+}
+
+// AtFailure adds the names, if the call ends with the server's result.
+func (m *misnamed) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
+	if f.Result() == m.res {
+		c.Explain(f, classify.Finding{Beside: true, Fault: fault.FromData(fault.Data{
+			Type: fault.KindNotFound, Message: failure.ContentText(m.res.Content), ResourceType: "tool", Identifier: call.Target(at.Req), SimilarMatches: m.names,
+		})})
+	}
 }
 
 // nearNames returns the names that are listed and near to one that is not.

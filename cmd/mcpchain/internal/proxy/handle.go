@@ -79,7 +79,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 		if outer != nil {
 			outer.Establish(asServed)
 			if names := nearNames(ctx, call.Target(req)); len(names) > 0 {
-				misnamed(outer, req, tool, names)
+				outer.AtFailure(&misnamed{tool, names}, call.Entry{Req: req})
 			}
 		}
 		return shown, nil
