@@ -70,17 +70,3 @@ func randomValue(g *rand.Rand, depth int) any {
 		return object
 	}
 }
-
-func TestValuesAreWrittenAsByEncodingJSON(t *testing.T) {
-	g := rand.New(rand.NewPCG(3, 4))
-	for range 20_000 {
-		v := randomValue(g, 5)
-		want, err := json.Marshal(v)
-		require.NoError(t, err)
-		got, err := appendValue(nil, v)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(got))
-	}
-	_, err := appendValue(nil, map[string]any{"a": []any{json.Number("x")}})
-	require.Error(t, err)
-}

@@ -3,7 +3,6 @@ package retry_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -144,38 +143,6 @@ func TestItemsHaveTheirOwn(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 		})
 	})
-}
-
-// TestItemsOfAListHaveTheirOwn: the same of items that are calls of their own.
-func TestItemsOfAListHaveTheirOwn(t *testing.T) {
-	s := harness.Start(t, rawAt, harness.Setup{
-		Middleware: append(chain(harness.NewLog(100), nil)[:3:3],
-			batch.New(&batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "them"}}}), retry.New(nil)),
-		More: func(server *mcp.Server) {
-			mcp.AddTool(server, &mcp.Tool{Name: "it"}, func(ctx context.Context, _ *mcp.CallToolRequest, in struct {
-				Word string `json:"word"`
-			}) (*mcp.CallToolResult, any, error) {
-				switch in.Word {
-				case "done":
-					act(ctx, nil)
-				case "fine":
-					return nil, nil, nil
-				}
-				return nil, nil, errReset
-			})
-		},
-	})
-	answer := s.CallTool(t.Context(), "them", map[string]any{"words": []string{"done", "silent", "fine"}})
-	var out struct {
-		Check  []string     `json:"check_items"`
-		Errors []fault.Data `json:"errors"`
-	}
-	raw, err := json.Marshal(answer.Tool().StructuredContent)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &out))
-	require.Equal(t, []string{"done"}, out.Check)
-	require.Equal(t, &fault.Retry{Effect: fault.EffectCommitted, Partial: true}, out.Errors[0].Retry)
-	require.Nil(t, out.Errors[1].Retry, "of an error alone nothing is said")
 }
 
 // TestPartsHaveTheirOwn: the parts of an answer, too.

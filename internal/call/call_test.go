@@ -74,19 +74,6 @@ func TestOneCallHoweverManyMiddlewares(t *testing.T) {
 	})
 }
 
-func TestNoCallOutside(t *testing.T) {
-	require.Nil(t, call.FromContext(t.Context()))
-	var seen *call.Call
-	s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{
-		"it": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-			seen = call.FromContext(ctx)
-			return harness.Success(req), nil
-		},
-	}})
-	require.Equal(t, "fine", s.Call(t, "it").Text())
-	require.Nil(t, seen)
-}
-
 func TestCallKnowsNotifications(t *testing.T) {
 	for method, want := range map[string]bool{
 		middleware.MethodCallTool: false, call.MethodListen: false,
@@ -452,18 +439,6 @@ func TestTools(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestListToolsForOneTool proves that a tool with middlewares of its own has a
-// server to ask.
-func TestToolsForOneTool(t *testing.T) {
-	var names []string
-	var err error
-	got := harness.Call(t, harness.Place{Shape: harness.WrapAddTool, Era: harness.Current}, harness.Succeed(),
-		lister(func(n []string, e error) { names, err = n, e }))
-	require.Equal(t, "fine", got.Text())
-	require.NoError(t, err)
-	require.Equal(t, []string{"it"}, names)
 }
 
 func TestToolsFailsWhereThereIsNoServer(t *testing.T) {
