@@ -51,28 +51,6 @@ func TestMaxBucketsHoldsWhileEarlyCallsRun(t *testing.T) {
 	}
 }
 
-// TestALongLimitKeepsNoOthers: a call under a limit of a day, then ten thousand callers under
-// one of a minute, then two hours in which nobody calls.
-func TestALongLimitKeepsNoOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var stats limit.Stats
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60}, {Tools: []string{"report"}, Calls: 1, Per: 24 * time.Hour}}, Wait: -1, Stats: &stats})(succeed)
-		require.Nil(t, ask(h, "ada", "report"))
-		for i := range 10_000 {
-			require.Nil(t, ask(h, fmt.Sprint(i), "a"))
-		}
-		require.EqualValues(t, 10_002, stats.Buckets.Load())
-		time.Sleep(2 * time.Hour)
-		for range 5_000 {
-			_ = ask(h, "bob", "a")
-		}
-		require.EqualValues(t, 2, stats.Buckets.Load(), "that of the day, and bob's")
-		require.NotNil(t, ask(h, "ada", "report"))
-		time.Sleep(22 * time.Hour)
-		require.Nil(t, ask(h, "ada", "report"))
-	})
-}
-
 // TestAUsedUpLimitIsNeverForgotten whoever else calls, how often, and however long its caller
 // is idle: until it is full again.
 func TestAUsedUpLimitIsNeverForgotten(t *testing.T) {
