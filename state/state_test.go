@@ -350,20 +350,6 @@ func TestNoClockOfAnotherServer(t *testing.T) {
 	})
 }
 
-// TestAnUpdateOfWhatAnotherServerWrote is one write, and so is one that fails, because it used the value.
-func TestAnUpdateOfWhatAnotherServerWrote(t *testing.T) {
-	timed := &timed{Store: store.NewMemory(nil)}
-	h := begin(t, state.New(&state.Options{Store: timed}), "alice", cart{})
-	for _, fails := range []error{nil, errors.New("no")} {
-		timed.ttls = nil
-		err := do(t, state.New(&state.Options{Store: timed}), "alice", h, func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return fails })
-		})
-		require.Equal(t, fails != nil, err != nil)
-		require.Equal(t, []time.Duration{time.Hour}, timed.ttls)
-	}
-}
-
 type timed struct {
 	store.Store
 
@@ -373,24 +359,6 @@ type timed struct {
 func (s *timed) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
 	s.ttls = append(s.ttls, ttl)
 	return s.Store.Swap(ctx, key, old, value, ttl)
-}
-
-// TestPuttingOffTheEndIsNoChange proves that a call which only looks does not make
-// another one fail.
-func TestPuttingOffTheEndIsNoChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mw := state.New(nil)
-		h := begin(t, mw, "alice", cart{})
-		require.NoError(t, do(t, mw, "alice", h, func(ctx context.Context) error {
-			v, err := state.From[cart](ctx)
-			require.NoError(t, err)
-			time.Sleep(30 * time.Minute)
-			mustLook(t, mw, "alice", h)
-			v.Count = 5
-			return nil
-		}))
-		require.Equal(t, 5, mustLook(t, mw, "alice", h).Count)
-	})
 }
 
 func TestLimits(t *testing.T) {
@@ -516,70 +484,39 @@ func TestOneOwnerDoesNotFillTheDefaultStore(t *testing.T) {
 	begin(t, mw, "bob", cart{Items: []string{strings.Repeat("x", 1000)}})
 }
 
-// TestSessionsShareTheBoundOfTheirOwner proves that an owner with many sessions keeps no
-// more.
-func TestSessionsShareTheBoundOfTheirOwner(t *testing.T) {
-	mw := state.New(&state.Options{Limits: state.Limits{OwnerBytes: 50_000}, Owner: func(context.Context, mcp.Request) string { return "alice" }})
-	full := 0
-	for range 10 {
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
-			Handlers: map[string]harness.Handler{"keep": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-				v, err := state.From[cart](ctx)
-				if err != nil {
-					return nil, err
-				}
-				v.Items = []string{strings.Repeat("x", 10_000)}
-				return harness.Success(req), nil
-			}},
-			Middleware: []mcp.Middleware{mw},
-		})
-		if text := s.Call(t, "keep").Text(); strings.Contains(text, "take all the room") {
-			full++
-		}
-	}
-	require.Equal(t, 6, full)
-}
-
 // TestWhatAStoreThatFailsMayHaveDone: a handler that asks for the store may have changed something before, whatever
 // became of its question.
 func TestWhatAStoreThatFailsMayHaveDone(t *testing.T) {
 	for name, c := range map[string]struct {
-		err                    error
-		create, update, saving fault.Effect
-		kind                   fault.Kind
+		err    error
+		effect fault.Effect
+		kind   fault.Kind
+		after  float64
 	}{
-		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"broken":    {errors.New("EOF"), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"too large": {store.ErrTooLarge, "", "", "", fault.KindPreconditionFailed},
+		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectUnknown, fault.KindServiceUnavailable, 90},
+		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectUnknown, fault.KindServiceUnavailable, 1},
+		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectUnknown, fault.KindServiceUnavailable, 7},
+		"too large": {store.ErrTooLarge, "", fault.KindPreconditionFailed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := &failing{Store: store.NewMemory(nil)}
 			mw := state.New(&state.Options{Store: broken})
 			h := begin(t, mw, "alice", cart{})
 			broken.err = c.err
-			check := func(want fault.Effect, handle string, handler func(ctx context.Context) error) {
+			check := func(handle string, handler func(ctx context.Context) error) {
 				t.Helper()
 				err := do(t, mw, "alice", handle, handler)
 				require.Equal(t, c.kind, kindOf(err))
-				if want == "" {
-					return
-				}
-				require.Equal(t, want, retryOf(t, err).Effect)
-				switch name {
-				case "full":
-					require.InDelta(t, 90, retryOf(t, err).RetryAfterSeconds, 0)
-					require.ErrorContains(t, err, "is full")
-				case "a fault":
-					require.InDelta(t, 7, retryOf(t, err).RetryAfterSeconds, 0)
+				if c.effect != "" {
+					require.Equal(t, c.effect, retryOf(t, err).Effect)
+					require.InDelta(t, c.after, retryOf(t, err).RetryAfterSeconds, 0)
 				}
 			}
-			check(c.create, "", func(ctx context.Context) error { _, err := state.Create(ctx, cart{}); return err })
-			check(c.update, h, func(ctx context.Context) error {
+			check("", func(ctx context.Context) error { _, err := state.Create(ctx, cart{}); return err })
+			check(h, func(ctx context.Context) error {
 				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
 			})
-			check(c.saving, h, func(ctx context.Context) error {
+			check(h, func(ctx context.Context) error {
 				v, err := state.From[cart](ctx)
 				if err == nil {
 					v.Count++
@@ -614,19 +551,14 @@ func TestAValueThatExpiresDuringFrom(t *testing.T) {
 		kind  fault.Kind
 		says  string
 	}{
-		"expired":              {runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
-		"put off, and expired": {begin: 50 * time.Minute, runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
-		"put off":              {begin: 50 * time.Minute, runs: 59 * time.Minute},
-		"fixed":                {opts: state.Options{Fixed: true}, begin: 50 * time.Minute, runs: 10 * time.Minute, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"expired": {runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"put off": {begin: 50 * time.Minute, runs: 59 * time.Minute},
+		"fixed":   {opts: state.Options{Fixed: true}, begin: 50 * time.Minute, runs: 10 * time.Minute, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
 		"its place is another's": {opts: state.Options{Limits: state.Limits{PerOwner: 1}}, runs: time.Hour, other: func(t *testing.T, mw mcp.Middleware, _ string) {
 			t.Helper()
 			begin(t, mw, "alice", cart{})
 		}, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
 		"put off, and deleted": {begin: 50 * time.Minute, runs: 30 * time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
-			t.Helper()
-			require.NoError(t, do(t, mw, "alice", h, state.Delete))
-		}, kind: fault.KindConflict, says: "another call has changed"},
-		"deleted, and empty": {opts: state.Options{Codec: blank{}}, runs: time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
 			t.Helper()
 			require.NoError(t, do(t, mw, "alice", h, state.Delete))
 		}, kind: fault.KindConflict, says: "another call has changed"},
@@ -667,23 +599,6 @@ func TestAValueThatExpiresDuringFrom(t *testing.T) {
 	}
 }
 
-// blank is a codec that writes nothing for nothing.
-type blank struct{}
-
-func (blank) Marshal(v any) ([]byte, error) {
-	if v.(*cart).Count == 0 {
-		return nil, nil
-	}
-	return json.Marshal(v)
-}
-
-func (blank) Unmarshal(data []byte, v any) error {
-	if len(data) == 0 {
-		return nil
-	}
-	return json.Unmarshal(data, v)
-}
-
 // TestAnUpdateOfWhatIsDeletedMeanwhile does not bring it back.
 func TestAnUpdateOfWhatIsDeletedMeanwhile(t *testing.T) {
 	mw := state.New(nil)
@@ -700,27 +615,6 @@ func TestAnUpdateOfWhatIsDeletedMeanwhile(t *testing.T) {
 	require.Equal(t, 1, tries)
 	_, err := look(t, mw, "alice", h)
 	require.Equal(t, fault.KindNotFound, kindOf(err))
-}
-
-// TestALookCountsOn: a value whose end was put off takes its room as before.
-func TestALookCountsOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mw := state.New(&state.Options{Limits: state.Limits{OwnerBytes: 30_000}})
-		handles := []string{}
-		for range 2 {
-			handles = append(handles, begin(t, mw, "alice", cart{Items: []string{strings.Repeat("x", 10_000)}}))
-		}
-		time.Sleep(30 * time.Minute)
-		for _, h := range handles {
-			mustLook(t, mw, "alice", h)
-		}
-		err := do(t, mw, "alice", "", func(ctx context.Context) error {
-			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 10_000)}})
-			return err
-		})
-		require.Equal(t, fault.KindRateLimited, kindOf(err))
-		require.InDelta(t, time.Hour.Seconds(), retryOf(t, err).RetryAfterSeconds, 0, "since the look")
-	})
 }
 
 // TestTheLargestValue is one that is as large as it may be, as it is written.
@@ -851,26 +745,5 @@ func TestProgrammersErrors(t *testing.T) {
 		"state.Share: open is nil; give the function that opens the resource":             func() { state.Share[int](nil, nil, nil) },
 	} {
 		require.PanicsWithValue(t, want, wrong)
-	}
-}
-
-func BenchmarkState(b *testing.B) {
-	mw := state.New(nil)
-	h := begin(b, mw, "alice", cart{Items: []string{"tea", "milk"}})
-	for name, handler := range map[string]func(context.Context) error{
-		"unused": func(context.Context) error { return nil },
-		"from":   func(ctx context.Context) error { _, err := state.From[cart](ctx); return err },
-		"update": func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-		},
-	} {
-		server := mw(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) { return nil, handler(ctx) })
-		req := request("alice", h)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = server(b.Context(), "tools/call", req)
-			}
-		})
 	}
 }
