@@ -286,20 +286,6 @@ func TestWhatIsSaidOfACall(t *testing.T) {
 	}
 }
 
-// TestTheStatusOfAList says that it was begun.
-func TestTheStatusOfAList(t *testing.T) {
-	var l till
-	opts := owned(replay.Options{Store: store.NewMemory(nil)})
-	s := l.serve(t, opts)
-	_, _, paid := l.pay(t, s, "pay_all", "k", `{"amounts":["1"]}`)
-	require.Len(t, paid, 1)
-	status := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		More: func(server *mcp.Server) { replay.AddStatusTool(server, opts) },
-	})
-	said := status.CallTool(t.Context(), "call_status", map[string]any{"tool": "pay_all", "key": "k"}).Text()
-	require.Contains(t, said, "The list was begun")
-}
-
 // answer sends the text of the answer to a call under the key, or its error.
 func answer(t testing.TB, server mcp.MethodHandler, to chan<- string) {
 	t.Helper()
