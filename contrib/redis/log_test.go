@@ -7,7 +7,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -62,9 +61,6 @@ func TestTheLogOfARedisThatFails(t *testing.T) {
 	defer mcpredis.SetLogger(nil)
 
 	mini := miniredis.RunT(t)
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = silent.Close() }()
 	server := func(client goredis.UniversalClient) mcp.MethodHandler {
 		t.Cleanup(func() { _ = client.Close() })
 		s := mcpredis.New(client, &mcpredis.Options{Timeout: 300 * time.Millisecond})
@@ -103,9 +99,6 @@ func TestTheLogOfARedisThatFails(t *testing.T) {
 	refused(healthy, "k", "the store of idempotency keys: redis at "+mini.Addr()+": get: NOAUTH Authentication required.")
 	refused(healthy, "", "the store of conversations: redis at "+mini.Addr()+": swap: NOAUTH Authentication required.")
 	mini.SetError("")
-
-	quiet := silent.Addr().String()
-	refused(server(single(t, quiet)), "k", "the store of idempotency keys: redis at "+quiet+": get: no answer in time: ")
 
 	gone := "127.0.0.1:1"
 	refused(server(goredis.NewClient(&goredis.Options{Addr: gone, ContextTimeoutEnabled: true, DialerRetries: 1, MaxRetries: -1})), "k",
