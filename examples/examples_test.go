@@ -148,7 +148,6 @@ func TestRecipesCanBeCopied(t *testing.T) {
 		}
 		servers, stories := within(append(parts[name].server, "main.go")...), within(append(parts[name].story, "story.go")...)
 		require.Subset(t, append(within("main_test.go"), append(servers, stories...)...), files)
-		requireAlone(t, servers, stories)
 		for _, file := range servers {
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -168,42 +167,6 @@ func TestRecipesCanBeCopied(t *testing.T) {
 		require.Contains(t, comment, command+" -http 127.0.0.1:8080")
 		require.Contains(t, string(index), command+" -story`")
 		require.Contains(t, string(index), "]("+name+"/main.go)", "examples/README.md does not list the recipe")
-	}
-}
-
-// requireAlone fails if a file of the server uses what only those of the story declare.
-func requireAlone(t *testing.T, servers, stories []string) {
-	t.Helper()
-	var declared []string
-	for _, file := range stories {
-		for _, d := range parsed(t, file).Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil {
-					declared = append(declared, d.Name.Name)
-				}
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					switch s := spec.(type) {
-					case *ast.ValueSpec:
-						for _, name := range s.Names {
-							declared = append(declared, name.Name)
-						}
-					case *ast.TypeSpec:
-						declared = append(declared, s.Name.Name)
-					}
-				}
-			}
-		}
-	}
-	require.Subset(t, declared, []string{"init"})
-	for _, file := range servers {
-		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				require.NotContainsf(t, declared, id.Name, "%s uses a name of %s", file, stories)
-			}
-			return true
-		})
 	}
 }
 
