@@ -26,7 +26,6 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/budget"
 	"github.com/mcpchain/mcpchain/deadline"
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/replay"
@@ -306,15 +305,6 @@ func TestWhatReadsMayBeCalledAgain(t *testing.T) {
 	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "read_die", `{}`)), "Retry: yes")
 	require.Contains(t, textOf(t, c.call("2", "die", `{}`)), "Retry: no, unless you see that it did not take effect.")
-
-	c = connect(t, func(_ *Options, o *mcpchain.Options) {
-		o.RetryServer = &retry.ServerOptions{MaxAttempts: 2}
-	})
-	c.initialize()
-	c.send(`{"jsonrpc":"2.0","id":8,"method":"tools/list"}`)
-	c.answer("8")
-	require.Contains(t, textOf(t, c.call("1", "read_die", `{}`)), "Service unavailable")
-	require.Eventually(t, func() bool { return strings.Count(c.log.String(), "the server ended, and is started again") == 2 }, time.Minute, time.Millisecond)
 }
 
 // A server that cancels what it asked the client is not waited for any more.
@@ -487,25 +477,6 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-func TestAServerThatNeverSpeaks(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) {
-		o.Env = append(os.Environ(), "PROXY_TEST_SERVER=broken", "TEST_API_KEY="+canary)
-	})
-	go func() {
-		_, _ = io.WriteString(c.in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`+"\n")
-	}()
-	require.Equal(t, 3, <-c.status)
-	c.status <- 3
-	for line := range c.lines { // if it came before the end
-		require.Contains(t, line, "NEEDED_KEY is required")
-		require.NotContains(t, line, "zq-canary")
-	}
-
-	c = connect(t, func(o *Options, _ *mcpchain.Options) { o.Command = []string{"/there/is/no/such/program"} })
-	require.Equal(t, 127, <-c.status)
-	c.status <- 127
-}
-
 func TestTheClientGoes(t *testing.T) {
 	c := connect(t)
 	c.initialize()
@@ -549,17 +520,6 @@ func TestSerialWrites(t *testing.T) {
 		c.answer(fmt.Sprint(i))
 	}
 	require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
-}
-
-func TestStrict(t *testing.T) {
-	c := connect(t, func(_ *Options, o *mcpchain.Options) {
-		o.Validate = &validate.Options{RawTools: true, NoDefaults: true}
-	})
-	c.initialize()
-	text := textOf(t, c.call("1", "add", `{"a":"five"}`))
-	require.True(t, strings.HasPrefix(text, "Validation Error: 2 arguments are wrong."), text)
-	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
-	require.NotContains(t, c.answer("2"), "tools/call")
 }
 
 // What middlewares change of a success is changed, and nothing else.
@@ -606,26 +566,6 @@ func TestDeadline(t *testing.T) {
 	require.Contains(t, c.answer("2"), "notifications/cancelled")
 }
 
-// A step that names a tool is compared with its schema, which may be one that ends a validator.
-func TestStepsToStrangeSchemas(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) {
-		m.Mask.Rules = []mask.Rule{mask.Contains("no luck", fault.New(fault.KindConflict, "it is taken").Step("Go round", "loop", map[string]any{"a": 1}))}
-	})
-	c.initialize()
-	require.Contains(t, textOf(t, c.call("1", "fail", `{"text":"no luck"}`)), `Go round: call loop {"a":1}`)
-}
-
-func TestThePauseGrows(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Restart.Most = 35 * time.Millisecond })
-	c.initialize()
-	for i, pause := range []string{"10ms", "20ms", "35ms", "35ms"} {
-		textOf(t, c.call(fmt.Sprint(i), "die", `{}`))
-		require.Eventually(t, func() bool { return strings.Count(c.log.String(), "pause=") == i+1 }, time.Minute, time.Millisecond)
-		require.Equal(t, i+1, strings.Count(c.log.String(), "pause="))
-		require.Contains(t, c.log.String()[strings.LastIndex(c.log.String(), "pause="):], "pause="+pause)
-	}
-}
-
 func TestListsThatHaveChanged(t *testing.T) {
 	var l lists
 	req := func(cursor string) mcp.Request {
@@ -643,59 +583,6 @@ func TestListsThatHaveChanged(t *testing.T) {
 	require.Nil(t, l.get("prompts/list", &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}}), "there is a bound")
 	l.keep("tools/list", req(""), make([]byte, maxKept+1))
 	require.Nil(t, l.get("tools/list", req("")))
-}
-
-func TestNobodyReads(t *testing.T) {
-	toProxy, in := io.Pipe()
-	out, fromProxy := io.Pipe()
-	logger := slog.New(slog.DiscardHandler)
-	p := New(Options{
-		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
-		Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
-		Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
-	})
-	status := make(chan int)
-	go func() { status <- p.Run(context.Background()) }()
-	require.NoError(t, out.Close())
-	_, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
-	require.NoError(t, err)
-	select {
-	case got := <-status:
-		require.Zero(t, got)
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "it goes on")
-	}
-}
-
-// Parameters that are not those of the method are for the server to judge.
-func TestStrangeParameters(t *testing.T) {
-	c := connect(t)
-	c.initialize()
-	for i, line := range []string{
-		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nothing","arguments":null}}`,
-		`{"jsonrpc":"2.0","id":%d,"method":"prompts/get","params":{"name":"x","arguments":{"a":1}}}`,
-		`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/unknown","params":{"_meta":{"progressToken":1.0}}}`,
-	} {
-		c.send(fmt.Sprintf(line, i))
-		got := c.answer(fmt.Sprint(i))
-		require.Contains(t, got, "not found")
-	}
-}
-
-func TestAServerThatCannotBeStartedAgain(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "server")
-	require.NoError(t, os.Symlink(os.Args[0], program))
-	c := connect(t, func(o *Options, _ *mcpchain.Options) {
-		o.Command, o.Restart = []string{program}, Restart{First: 10 * time.Second, Most: 20 * time.Second, Steady: time.Minute}
-	})
-	c.initialize()
-	textOf(t, c.call("1", "die", `{}`))
-	require.Eventually(t, func() bool { return strings.Contains(c.log.String(), "is started again") }, time.Minute, time.Millisecond)
-	time.Sleep(50 * time.Millisecond)
-	text := textOf(t, c.call("2", "echo", `{"text":"x"}`))
-	require.Contains(t, text, "Service unavailable: the server is not available now")
-	require.Regexp(t, `Retry: yes, after \d+ s`, text)
-	require.Contains(t, text, "Nothing was changed by this call.")
 }
 
 // A client that is there, and does not read, does not keep the program from ending.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,25 +64,18 @@ func TestTheServerGoesOn(t *testing.T) {
 
 // The same for a call that its client cancelled: it is no failure of the server, so it is no warning.
 func TestACancelledCallIsAnsweredLate(t *testing.T) {
-	for name, change := range map[string]func(*Options, *mcpchain.Options){
-		"without a limit": func(*Options, *mcpchain.Options) {},
-		"within a limit":  func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: patient} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := connect(t, change)
-			c.initialize()
-			c.send(callLine("1", "slow", `{"n":500}`))
-			c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
-			require.Contains(t, c.answer("2"), "tools/call")
-			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-			late := c.eventually("the server answered too late.*outcome=ok")
-			require.Contains(t, late, "level=INFO")
-			reference := regexp.MustCompile(`reference=(\S+)`).FindStringSubmatch(late)[1]
-			require.Contains(t, c.eventually("mcp call.*"+reference), "outcome=cancelled kind=cancelled")
-			require.NotContains(t, c.log.String(), "and did")
-			require.NotContains(t, c.log.String(), "has stopped:")
-		})
-	}
+	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: patient} })
+	c.initialize()
+	c.send(callLine("1", "slow", `{"n":500}`))
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
+	require.Contains(t, c.answer("2"), "tools/call")
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	late := c.eventually("the server answered too late.*outcome=ok")
+	require.Contains(t, late, "level=INFO")
+	reference := regexp.MustCompile(`reference=(\S+)`).FindStringSubmatch(late)[1]
+	require.Contains(t, c.eventually("mcp call.*"+reference), "outcome=cancelled kind=cancelled")
+	require.NotContains(t, c.log.String(), "and did")
+	require.NotContains(t, c.log.String(), "has stopped:")
 }
 
 // A call that is not sent at all is told so: nothing was changed by it.
@@ -148,23 +140,6 @@ func TestTail(t *testing.T) {
 		s.add(strings.Repeat("x", 100))
 	}
 	require.LessOrEqual(t, len(s.take()), maxClip)
-}
-
-// An answer that is none says why.
-func TestAnswersWithoutAResult(t *testing.T) {
-	c := connect(t, saying())
-	c.initialize()
-	for name, want := range map[string]string{
-		"both":      "the server answered with both a result and an error",
-		"both_null": "the server answered with null instead of a result",
-		"neither":   "the server's answer is no legal message",
-	} {
-		text := textOf(t, c.call(fmt.Sprintf("%q", name), name, `{}`))
-		require.Contains(t, text, "Server error: "+want)
-		require.Contains(t, text, "Retry: no, unless you see that it did not take effect.")
-	}
-	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}, "error" : null}`, c.call("1", "no_error", `{}`), "null is absent")
-	require.Contains(t, c.call("2", "no_result", `{}`), `"code":-32001,"message":"its own"`)
 }
 
 // A server that does one thing at a time is left alone while it runs one call.
@@ -363,35 +338,6 @@ func TestAGuardIsClosed(t *testing.T) {
 		require.Contains(t, textOf(t, c.call("2", "odd", `{}`)), "could not be found out")
 		require.Zero(t, sent(c))
 	})
-}
-
-// Explaining failures does not ask the server for its tools each time.
-func TestFailuresShareALook(t *testing.T) {
-	lists := func(c *client) int {
-		c.send(`{"jsonrpc":"2.0","id":"seen","method":"custom/seen"}`)
-		var m struct{ Result struct{ Seen []string } }
-		require.NoError(t, json.Unmarshal([]byte(c.answer(`"seen"`)), &m))
-		return len(slices.DeleteFunc(m.Result.Seen, func(method string) bool { return method != "tools/list" }))
-	}
-	c := connect(t, saying("PROXY_TEST_LIST=300ms"))
-	c.initialize()
-	began := time.Now()
-	for i := range 100 {
-		c.send(callLine(fmt.Sprint(i), "kill", `{"pid":1,"zzz":1}`))
-	}
-	for i := range 100 {
-		require.Contains(t, textOf(t, c.answer(fmt.Sprint(i))), "'zzz' is unknown")
-	}
-	seconds := int(time.Since(began).Seconds()) // a definition is remembered for one
-	require.LessOrEqual(t, lists(c), 2+2*seconds)
-
-	c = connect(t, saying()) // one after the other
-	c.initialize()
-	began = time.Now()
-	for i := range 100 {
-		require.Contains(t, textOf(t, c.call(fmt.Sprint(i), "kill", `{"pid":1,"zzz":1}`)), "'zzz' is unknown")
-	}
-	require.LessOrEqual(t, lists(c), 2+2*int(time.Since(began).Seconds()))
 }
 
 // What is sent again by the program counts, too.

@@ -3,7 +3,6 @@
 package proxy
 
 import (
-	"io"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
@@ -126,47 +124,6 @@ func TestALateAnswerIsForNobodyElse(t *testing.T) {
 	require.Contains(t, textOf(t, c.call("1", "slow", `{}`)), "Whether it did is not known.")
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"its own"}]}}`, c.call("1", "quick", `{}`))
 	c.eventually("the server answered too late")
-}
-
-// A call that nobody waits for keeps the server busy until it answers.
-func TestBusy(t *testing.T) {
-	goOn, came := make(chan struct{}), make(chan struct{})
-	logger := slog.New(slog.DiscardHandler)
-	opts := Options{Out: rpc.NewWriter(io.Discard), MaxRequest: 1 << 20, MaxAnswer: 1 << 20, Hide: hide, Logger: logger, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger})}
-	var run *fakeRun
-	run = newRun(func(m *rpc.Message) (string, error) {
-		if m.Method == "tools/call" {
-			close(came)
-			go func() {
-				<-goOn
-				run.out <- ok(m, `{"content":[]}`)
-			}()
-		}
-		return "", nil
-	})
-	opts.Start = func() (Server, error) { return run, nil }
-	p := New(opts)
-	go p.Run(t.Context())
-	defer p.Leave()
-	busy := func(want bool) {
-		t.Helper()
-		require.Eventually(t, func() bool { return p.Busy() == want }, time.Minute, time.Millisecond)
-	}
-	send := func(line string) {
-		m, refused := rpc.Parse([]byte(line))
-		require.Nil(t, refused)
-		p.Receive(m, &mcp.RequestExtra{})
-	}
-	busy(false)
-	send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}`)
-	busy(false)
-	send(callLine("2", "write", `{}`))
-	busy(true)
-	<-came
-	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-	require.Never(t, func() bool { return !p.Busy() }, 300*time.Millisecond, time.Millisecond)
-	close(goOn)
-	busy(false)
 }
 
 // A client that subscribes and never unsubscribes makes the program keep no more than a bound.
