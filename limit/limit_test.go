@@ -307,20 +307,11 @@ func TestOwnerFunctions(t *testing.T) {
 			switch name := req.(*mcp.CallToolRequest).Params.Name; name {
 			case "panics":
 				panic(harness.Canary)
-			case "exits":
-				runtime.Goexit()
-				return ""
 			default:
 				return name
 			}
 		},
 	})(succeed)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = ask(h, "", "exits")
-	}()
-	<-done
 	require.Nil(t, ask(h, "", "panics"))
 	require.Nil(t, ask(h, "", ""), "of whom nothing is known")
 	require.NotNil(t, ask(h, "", "panics"), "they share one bucket")
