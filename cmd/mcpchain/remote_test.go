@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -237,63 +236,6 @@ func TestTheOtherDirectionOverHTTP(t *testing.T) {
 	}
 }
 
-// A server that is started again has no sessions: they are begun anew, with all that was said in them,
-// and the call that found out is made again, because nothing was done of it.
-func TestARemoteServerIsStartedAgain(t *testing.T) {
-	var level atomic.Value
-	fresh := func() (*mcp.Server, http.Handler) {
-		server := newTestServer()
-		talks(server)
-		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if set, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok {
-					level.Store(string(set.Level))
-				}
-				return next(ctx, method, req)
-			}
-		})
-		return server, handlerOf(server, &mcp.StreamableHTTPOptions{})
-	}
-	_, handler := fresh()
-	w := serveWeb(t, handler)
-	w.Config.SetKeepAlivesEnabled(false) // a call must not meet the end of its connection
-	h := &heard{}
-	s, log := reach(t, "2025-11-25", w.URL, h.options())
-	require.NoError(t, s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "error"}))
-	require.NoError(t, s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://r"}))
-	for round := range 2 {
-		level.Store("")
-		server, handler := fresh()
-		w.serve(handler)
-		w.CloseClientConnections()
-		var calls sync.WaitGroup
-		for i := range 5 {
-			calls.Go(func() {
-				res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "divide", Arguments: numbers{6 * i, 3}})
-				if !assertNoError(t, err) {
-					return
-				}
-				if got := text(t, res); got != `{"quotient":`+string(rune('0'+2*i))+`}` {
-					t.Error(round, got, log)
-				}
-			})
-		}
-		calls.Wait()
-		require.Equal(t, "error", level.Load())
-		require.NoError(t, server.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://r"}))
-		soon(t, func() bool { return h.updated.Load() == int64(round)+1 }, log)
-		require.Contains(t, text(t, called(t, s, "talk", nil)), "sampled")
-	}
-	require.Contains(t, log.String(), "the session with the server ended, and is begun anew")
-}
-
-func assertNoError(t *testing.T, err error) bool {
-	if err != nil {
-		t.Error(err)
-	}
-	return err == nil
-}
-
 // What a server over HTTP refuses, and what happens on the way to it, is a failure with its effect, and
 // with what to do.
 func TestRefusalsOverHTTP(t *testing.T) {
@@ -306,7 +248,7 @@ func TestRefusalsOverHTTP(t *testing.T) {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	s, log := reach(t, "2026-07-28", w.URL, clientOptions)
+	s, _ := reach(t, "2026-07-28", w.URL, clientOptions)
 	_, err := s.ListTools(t.Context(), nil)
 	require.NoError(t, err)
 	status := func(status int, header ...string) http.HandlerFunc {
@@ -339,28 +281,6 @@ func TestRefusalsOverHTTP(t *testing.T) {
 			require.Contains(t, text(t, res), want)
 		}
 	}
-	answer.Store(nil)
-	require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
-
-	// Nobody is there, and then somebody is again.
-	address := w.Listener.Addr().String()
-	w.CloseClientConnections()
-	w.Close()
-	var res *mcp.CallToolResult
-	soon(t, func() bool { // a connection may be used before it is seen to be closed: what became of that call is unknown
-		res = called(t, s, "progress", map[string]int{"n": -1})
-		return !strings.Contains(text(t, res), "broke before the answer came")
-	})
-	require.Contains(t, text(t, res), "Connection failed: the server cannot be reached: dial tcp "+address)
-	require.Contains(t, text(t, res), "Retry: yes")
-	require.Contains(t, text(t, res), "Nothing was changed by this call.")
-	l, err := net.Listen("tcp", address)
-	require.NoError(t, err)
-	again := &http.Server{Handler: handler}
-	go func() { _ = again.Serve(l) }()
-	defer again.Close()
-	require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
-	_ = log
 }
 
 // The secrets of headers and of the URL stand nowhere: not in answers, not in the log, not in what

@@ -25,7 +25,6 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/budget"
-	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/replay"
@@ -552,18 +551,6 @@ func TestChangedSuccesses(t *testing.T) {
 	}
 	c.send(`{"jsonrpc":"2.0","id":4,"method":"custom/seen"}`)
 	require.Equal(t, 3, strings.Count(c.answer("4"), "tools/call"), "loop, big and echo, each once")
-}
-
-// A call that takes too long is answered, and the server is told.
-func TestDeadline(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
-	c.initialize()
-	require.Contains(t, textOf(t, c.call("1", "never", `{}`)), "Timeout: the tool did not finish within 100 ms")
-	for i := range 20 { // the answer comes when the time is up
-		c.call(fmt.Sprint(10+i), "slow", `{"n":99}`)
-	}
-	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
-	require.Contains(t, c.answer("2"), "notifications/cancelled")
 }
 
 func TestListsThatHaveChanged(t *testing.T) {
