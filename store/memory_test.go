@@ -34,34 +34,6 @@ func FuzzMemoryAgainstAMap(f *testing.F) {
 	})
 }
 
-func TestMemoryRefusesWhatHasNoRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 3*161 + 10})
-		for i := range 3 {
-			_, ok, err := m.Swap(t.Context(), fmt.Sprint(i), 0, nil, time.Duration(i+1)*time.Minute)
-			require.NoError(t, err)
-			require.True(t, ok)
-		}
-		_, ok, err := m.Swap(t.Context(), "3", 0, nil, time.Hour)
-		require.ErrorIs(t, err, store.ErrFull)
-		require.False(t, ok)
-		_, err = m.Add(t.Context(), "3", 1, time.Hour)
-		require.ErrorIs(t, err, store.ErrFull)
-
-		item, err := m.Get(t.Context(), "2")
-		require.NoError(t, err)
-		_, ok, err = m.Swap(t.Context(), "2", item.Version, []byte("changed"), time.Hour)
-		require.NoError(t, err, "what is there may be changed")
-		require.True(t, ok)
-
-		time.Sleep(time.Minute)
-		_, ok, err = m.Swap(t.Context(), "3", 0, nil, time.Hour)
-		require.NoError(t, err, "the first has expired")
-		require.True(t, ok)
-		require.Equal(t, 3, m.Len())
-	})
-}
-
 func TestMemoryCountsBytes(t *testing.T) {
 	m := store.NewMemory(&store.MemoryOptions{MaxBytes: 2000})
 	swap := func(key string, size int) error {
