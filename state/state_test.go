@@ -97,6 +97,23 @@ func mustLook(t testing.TB, mw mcp.Middleware, owner, handle string) cart {
 	return value
 }
 
+// raise counts once more in a value.
+func raise(t testing.TB, mw mcp.Middleware, owner, handle string) error {
+	t.Helper()
+	return do(t, mw, owner, handle, func(ctx context.Context) error {
+		return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+	})
+}
+
+// put makes a value of a size.
+func put(t testing.TB, mw mcp.Middleware, owner string, size int) error {
+	t.Helper()
+	return do(t, mw, owner, "", func(ctx context.Context) error {
+		_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size)}})
+		return err
+	})
+}
+
 func kindOf(err error) fault.Kind {
 	var f *fault.Error
 	errors.As(err, &f)
@@ -140,9 +157,7 @@ func TestAHandleOfSomebodyElse(t *testing.T) {
 		_, err := look(t, mw, "bob", handle)
 		require.Error(t, err)
 		texts = append(texts, err.Error())
-		require.Error(t, do(t, mw, "bob", handle, func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-		}))
+		require.Error(t, raise(t, mw, "bob", handle))
 		require.NoError(t, do(t, mw, "bob", handle, state.Delete))
 	}
 	for _, text := range texts {
@@ -171,9 +186,7 @@ func TestTheHandleBeforeInItsPlace(t *testing.T) {
 	for _, handle := range []string{strings.Repeat("a", 26) + h[26:], h[26:], "0"} {
 		_, err := look(t, mw, "bob", handle)
 		require.Equal(t, fault.KindNotFound, kindOf(err))
-		require.Equal(t, fault.KindNotFound, kindOf(do(t, mw, "bob", handle, func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-		})))
+		require.Equal(t, fault.KindNotFound, kindOf(raise(t, mw, "bob", handle)))
 		require.NoError(t, do(t, mw, "bob", handle, state.Delete))
 	}
 	require.Equal(t, 7, mustLook(t, mw, "bob", h).Count)
@@ -276,9 +289,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 		mw := state.New(&state.Options{Store: shared})
 		work.Go(func() {
 			for range 50 {
-				require.NoError(t, do(t, mw, "alice", h, func(ctx context.Context) error {
-					return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-				}))
+				require.NoError(t, raise(t, mw, "alice", h))
 			}
 		})
 	}
@@ -304,9 +315,7 @@ func TestExpiry(t *testing.T) {
 		for range 5 {
 			time.Sleep(10 * time.Minute)
 			mustLook(t, sliding, "alice", h)
-			require.NoError(t, do(t, fixed, "alice", f, func(ctx context.Context) error {
-				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-			}))
+			require.NoError(t, raise(t, fixed, "alice", f))
 		}
 		time.Sleep(10*time.Minute + time.Second)
 		mustLook(t, sliding, "alice", h)
@@ -339,9 +348,7 @@ func TestNoClockOfAnotherServer(t *testing.T) {
 		timed.ttls = nil
 		for _, s := range []mcp.Middleware{server(true), server(true)} {
 			time.Sleep(29 * time.Minute)
-			require.NoError(t, do(t, s, "alice", h, func(ctx context.Context) error {
-				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-			}))
+			require.NoError(t, raise(t, s, "alice", h))
 		}
 		require.Equal(t, []time.Duration{store.KeepTTL, store.KeepTTL}, timed.ttls)
 		time.Sleep(2 * time.Minute)
@@ -381,10 +388,7 @@ func TestLimits(t *testing.T) {
 			return state.Update(ctx, func(c *cart) error { c.Items = []string{strings.Repeat("x", 100)}; return nil })
 		}
 		require.Equal(t, fault.KindPreconditionFailed, kindOf(do(t, mw, "carol", h, large)))
-		require.Equal(t, fault.KindPreconditionFailed, kindOf(do(t, mw, "carol", "", func(ctx context.Context) error {
-			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 100)}})
-			return err
-		})))
+		require.Equal(t, fault.KindPreconditionFailed, kindOf(put(t, mw, "carol", 100)))
 		require.Empty(t, mustLook(t, mw, "carol", h).Items)
 	})
 }
@@ -407,10 +411,7 @@ func TestBytesOfAnOwnerAreBounded(t *testing.T) {
 		opts := &state.Options{Store: shared, Limits: state.Limits{OwnerBytes: 100_000}}
 		servers := []mcp.Middleware{state.New(opts), state.New(opts)}
 		create := func(owner string, size int) error {
-			return do(t, servers[size%2], owner, "", func(ctx context.Context) error {
-				_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size)}})
-				return err
-			})
+			return put(t, servers[size%2], owner, size)
 		}
 		h := begin(t, servers[0], "alice", cart{})
 		n := 0
@@ -463,10 +464,7 @@ func TestOneOwnerDoesNotFillTheDefaultStore(t *testing.T) {
 	mw := state.New(&state.Options{Limits: state.Limits{PerOwner: -1}})
 	fill := func(owner string) (n int) {
 		for ; n < 2000; n++ {
-			if do(t, mw, owner, "", func(ctx context.Context) error {
-				_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 60_000)}})
-				return err
-			}) != nil {
+			if put(t, mw, owner, 60_000) != nil {
 				break
 			}
 		}
@@ -617,10 +615,7 @@ func TestTheLargestValue(t *testing.T) {
 	mw := state.New(&state.Options{Limits: state.Limits{ValueBytes: 100}})
 	frame := len(`{"items":[""]}`)
 	for size, fits := range map[int]bool{100: true, 101: false} {
-		err := do(t, mw, "alice", "", func(ctx context.Context) error {
-			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size-frame)}})
-			return err
-		})
+		err := put(t, mw, "alice", size-frame)
 		require.Equal(t, fits, err == nil, size)
 	}
 }
