@@ -259,10 +259,7 @@ func TestAWithdrawnRecordIsNone(t *testing.T) {
 // over, does not take away the record of the one that runs the call meanwhile.
 func TestAWithdrawalLeavesAnothersRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
-			time.Sleep(time.Minute)
-			return text("paid"), nil
-		}}
+		b := slowly(time.Minute, "paid")
 		shared := store.NewMemory(nil)
 		cut := &severed{Store: shared}
 		cut.after.Store(2)

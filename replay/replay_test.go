@@ -39,6 +39,14 @@ type bank struct {
 	keySeen atomic.Value
 }
 
+// slowly returns a bank that takes its time.
+func slowly(takes time.Duration, says string) *bank {
+	return &bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
+		time.Sleep(takes)
+		return text(says), nil
+	}}
+}
+
 func (b *bank) handle(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 	n := b.paid.Add(1)
 	b.keySeen.Store(replay.Key(ctx))
@@ -329,10 +337,7 @@ func TestStructuredAnswersComeBackWhole(t *testing.T) {
 
 func TestDuplicatesJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
-			time.Sleep(20 * time.Second)
-			return text("paid"), nil
-		}}
+		b := slowly(20 * time.Second, "paid")
 		shared := store.NewMemory(nil)
 		servers := []mcp.MethodHandler{b.server(owned(replay.Options{Store: shared})), b.server(owned(replay.Options{Store: shared}))}
 		var work sync.WaitGroup
@@ -349,10 +354,7 @@ func TestDuplicatesJoin(t *testing.T) {
 
 func TestDuplicatesAreToldToComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
-			time.Sleep(time.Minute)
-			return text("paid"), nil
-		}}
+		b := slowly(time.Minute, "paid")
 		shared := store.NewMemory(nil)
 		first := b.server(owned(replay.Options{Store: shared}))
 		for name, c := range map[string]struct {
