@@ -104,8 +104,7 @@ func TestCardinality(t *testing.T) {
 		server.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return &mcp.GetPromptResult{}, nil
 		})
-		server.AddReceivingMiddleware(mcpotel.New(b.opts), mcpchain.Standard(quiet()))
-		session := serve(t, server, era, transport, nil, nil)
+		session := standard(t, b, server, era, transport)
 		const calls = 100
 		for i := range calls {
 			name := fmt.Sprintf("%d-%s", i, strings.Repeat("x", i*30))
@@ -372,8 +371,7 @@ func TestPrivateWhenAsked(t *testing.T) {
 	server.AddResource(&mcp.Resource{Name: "file", URI: "file:///a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return nil, fault.Unavailable("the disk")
 	})
-	server.AddReceivingMiddleware(mcpotel.New(b.opts), mcpchain.Standard(quiet()))
-	session := serve(t, server, eras[1], "memory", nil, nil)
+	session := standard(t, b, server, eras[1], "memory")
 	_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///a"})
 	require.Error(t, err)
 	span := b.one(t, "resources/read")
