@@ -169,11 +169,14 @@ func callLine(id, tool, args string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, args)
 }
 
-func (c *client) initialize() {
-	c.t.Helper()
+// initialized connects, and begins the session.
+func initialized(t *testing.T, change ...func(*Options, *mcpchain.Options)) *client {
+	t.Helper()
+	c := connect(t, change...)
 	c.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}`)
-	require.Contains(c.t, c.answer(`"init"`), `"serverInfo"`)
+	require.Contains(t, c.answer(`"init"`), `"serverInfo"`)
 	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
 }
 
 // textOf returns the text of a failed call.
@@ -198,8 +201,7 @@ func TestSuccessIsByteEqual(t *testing.T) {
 		"decoded":    func(o *Options, _ *mcpchain.Options) { o.Decode = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := connect(t, change)
-			c.initialize()
+			c := initialized(t, change)
 			require.Equal(t, `{"result":{"content": [{"type":"text","text":"hi","strange":1}], "isError": false,"of":"the server"},"jsonrpc":"2.0","id":7,"unknown":"kept"}`,
 				c.call("7", "echo", `{"text":"hi"}`))
 			require.Equal(t, `{"result":{"content":[{"type":"hologram","isError":false}]},"jsonrpc":"2.0","id":"x","unknown":"kept"}`, c.call(`"x"`, "image", `{}`))
@@ -222,8 +224,7 @@ func TestTheVersionThatWasAgreed(t *testing.T) {
 }
 
 func TestTheOtherDirection(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "elicit", `{}`))
 	require.Equal(t, `{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"name?", "odd" : null}}`,
 		c.next(func(line string) bool { return strings.Contains(line, "elicitation") }))
@@ -244,8 +245,7 @@ func TestTheOtherDirection(t *testing.T) {
 // Every call that runs when the server is killed is answered once, and the next server knows what the
 // one before it knew.
 func TestKilledInTheMiddleOfCalls(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(`{"jsonrpc":"2.0","id":"lvl","method":"logging/setLevel","params":{"level":"error"}}`)
 	c.answer(`"lvl"`)
 	c.send(`{"jsonrpc":"2.0","id":"sub","method":"resources/subscribe","params":{"uri":"x://1"}}`)
@@ -300,16 +300,14 @@ func TestKilledInTheMiddleOfCalls(t *testing.T) {
 }
 
 func TestWhatReadsMayBeCalledAgain(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	require.Contains(t, textOf(t, c.call("1", "read_die", `{}`)), "Retry: yes")
 	require.Contains(t, textOf(t, c.call("2", "die", `{}`)), "Retry: no, unless you see that it did not take effect.")
 }
 
 // A server that cancels what it asked the client is not waited for any more.
 func TestAQuestionThatIsCancelled(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 400*time.Millisecond, time.Millisecond })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 400*time.Millisecond, time.Millisecond })
 	c.send(callLine("1", "forget", `{}`))
 	c.next(func(line string) bool { return strings.Contains(line, `"notifications/cancelled"`) })
 	c.send(callLine("2", "hang", `{}`))
@@ -317,8 +315,7 @@ func TestAQuestionThatIsCancelled(t *testing.T) {
 }
 
 func TestHang(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 800*time.Millisecond, time.Millisecond })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 800*time.Millisecond, time.Millisecond })
 	c.send(callLine("1", "slow", `{"n":2000}`)) // which answers pings meanwhile
 	require.Contains(t, c.answer("1"), "done")
 	require.NotContains(t, c.log.String(), "ended")
@@ -346,8 +343,7 @@ func TestHang(t *testing.T) {
 }
 
 func TestFailuresAreExplained(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	text := textOf(t, c.call("1", "add", `{"a":"five"}`))
 	require.Contains(t, text, "MCP error -32602: bad arguments")
 	require.Contains(t, text, "Argument 'a' expected an integer, but received 'five'.")
@@ -383,8 +379,7 @@ func TestFailuresAreExplained(t *testing.T) {
 }
 
 func TestSecretsOfTheEnvironment(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	require.Contains(t, textOf(t, c.call("1", "secret", `{}`)), "cannot sign in with [redacted] at /srv/x")
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/secret"}`)
 	line := c.answer("2")
@@ -400,8 +395,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 }
 
 func TestLinesThatAreNoMessages(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	for line, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,`: `{"code":-32700,"message":"Invalid message: the line is no JSON."}`,
 		"\x00\xff":                 `{"code":-32700,"message":"Invalid message: the line is no JSON."}`,
@@ -439,8 +433,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 }
 
 func TestAnIDThatIsInUse(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "slow", `{"n":300}`))
 	c.send(callLine("1.0", "echo", `{}`))
 	require.Contains(t, c.answer("null"), "the ID is that of a request that is not answered yet")
@@ -448,8 +441,7 @@ func TestAnIDThatIsInUse(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	require.Contains(t, c.call("1", "greeting", `{}`), "hello")
 	require.Contains(t, c.log.String(), "a line of the server is no message")
 	require.Contains(t, c.call(`"odd"`, "odd_question", `{}`), "-32600") // which the server is told
@@ -463,8 +455,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "slow", `{"n":100}`))
 	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
@@ -477,8 +468,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestTheClientGoes(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "slow", `{"n":300}`))
 	c.send(callLine("2", "add", `{}`))
 	require.NoError(t, c.in.Close())
@@ -489,15 +479,13 @@ func TestTheClientGoes(t *testing.T) {
 }
 
 func TestToolsThatAreHidden(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{Hide: []string{"echo"}} })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{Hide: []string{"echo"}} })
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.NotContains(t, c.answer("1"), "echo")
 	require.Contains(t, c.call("2", "echo", `{}`), `unknown tool \"echo\"`)
 	require.NotContains(t, c.call("3", "ech", `{}`), "echo")
 
-	c = connect(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{ReadOnly: true, Reads: []string{"fail"}} })
-	c.initialize()
+	c = initialized(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{ReadOnly: true, Reads: []string{"fail"}} })
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := c.answer("1")
 	require.NotContains(t, list, `"add"`)
@@ -508,8 +496,7 @@ func TestToolsThatAreHidden(t *testing.T) {
 }
 
 func TestSerialWrites(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Serial = true })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Serial = true })
 	for i := range 3 {
 		c.send(callLine(fmt.Sprint(i), "slow", `{"n":200}`))
 	}
@@ -523,12 +510,11 @@ func TestSerialWrites(t *testing.T) {
 
 // What middlewares change of a success is changed, and nothing else.
 func TestChangedSuccesses(t *testing.T) {
-	c := connect(t, func(o *Options, m *mcpchain.Options) {
+	c := initialized(t, func(o *Options, m *mcpchain.Options) {
 		o.Decode = true
 		m.Budget = &budget.Options{Size: 300}
 		m.Replay = &replay.Options{}
 	})
-	c.initialize()
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := c.answer("1")
 	require.Contains(t, list, `"strange":true`)
@@ -599,11 +585,10 @@ func TestTheClientDoesNotRead(t *testing.T) {
 // A server that ends at once when it is started again hinders nobody for long.
 func TestAServerThatDoesNotLast(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dead")
-	c := connect(t, func(o *Options, _ *mcpchain.Options) {
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) {
 		o.Command = []string{"/bin/sh", "-c", "test -e " + file + " && exit 4; exec " + os.Args[0]}
 		o.Restart = Restart{First: time.Millisecond, Most: 40 * time.Millisecond, Steady: time.Minute}
 	})
-	c.initialize()
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	textOf(t, c.call("1", "die", `{}`))
 	c.send(callLine("2", "echo", `{"text":"back"}`))
@@ -614,11 +599,10 @@ func TestAServerThatDoesNotLast(t *testing.T) {
 
 // A success that a middleware refuses leaves nothing of itself in the failure.
 func TestASuccessBecomesAFailure(t *testing.T) {
-	c := connect(t, func(o *Options, m *mcpchain.Options) {
+	c := initialized(t, func(o *Options, m *mcpchain.Options) {
 		o.Decode = true
 		m.Recover = &mcprecover.Options{MaxResult: 10_000}
 	})
-	c.initialize()
 	line := c.call("1", "loop", `{"n":20000}`)
 	require.Contains(t, textOf(t, line), "the result is larger than")
 	require.NotContains(t, line, "structuredContent")

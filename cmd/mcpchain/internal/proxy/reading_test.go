@@ -89,8 +89,7 @@ func TestGuardsReadWhatTheServerReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := &received{}
-			c := connect(t, runs(listening(got)), change)
-			c.initialize()
+			c := initialized(t, runs(listening(got)), change)
 			for i, line := range smuggled {
 				c.send(fmt.Sprintf(line, i+10))
 				answer := c.answer(fmt.Sprint(i + 10))

@@ -42,8 +42,7 @@ func (c *client) eventually(want string) string {
 // That the program no longer waits does not prove that the server has stopped. Its late answer is recorded under
 // the reference that the caller has.
 func TestTheServerGoesOn(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
-	c.initialize()
+	c := initialized(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
 	for name, outcome := range map[string]string{"slow": "outcome=ok success=true", "slow_failure": "outcome=tool_error success=false", "slow_error": "outcome=protocol_error success=false"} {
 		line := c.call(fmt.Sprintf("%q", name), name, `{"n":700}`)
 		text := textOf(t, line)
@@ -65,8 +64,7 @@ func TestTheServerGoesOn(t *testing.T) {
 
 // The same for a call that its client cancelled: it is no failure of the server, so it is no warning.
 func TestACancelledCallIsAnsweredLate(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: patient} })
-	c.initialize()
+	c := initialized(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: patient} })
 	c.send(callLine("1", "slow", `{"n":500}`))
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
 	require.Contains(t, c.answer("2"), "tools/call")
@@ -81,10 +79,9 @@ func TestACancelledCallIsAnsweredLate(t *testing.T) {
 
 // A call that is not sent at all is told so: nothing was changed by it.
 func TestACallThatWaitsIsNotSent(t *testing.T) {
-	c := connect(t, func(o *Options, m *mcpchain.Options) {
+	c := initialized(t, func(o *Options, m *mcpchain.Options) {
 		o.Serial, m.Deadline = true, &deadline.Options{Limit: 2 * time.Second, Tools: map[string]time.Duration{"fail": 300 * time.Millisecond}}
 	})
-	c.initialize()
 	c.send(callLine("1", "never", `{}`))
 	c.send(callLine("2", "fail", `{"text":"it ran"}`))
 	text := textOf(t, c.answer("2"))
@@ -146,8 +143,7 @@ func TestTail(t *testing.T) {
 // A server that does one thing at a time is left alone while it runs one call.
 func TestOneCallMayTakeLong(t *testing.T) {
 	quick := func(o *Options, _ *mcpchain.Options) { o.Hang = 300 * time.Millisecond }
-	c := connect(t, saying(), quick)
-	c.initialize()
+	c := initialized(t, saying(), quick)
 	require.Contains(t, c.call("1", "sync", `{"n":1500}`), "done")
 	require.NotContains(t, c.log.String(), "is ended")
 
@@ -169,8 +165,7 @@ func TestOneCallMayTakeLong(t *testing.T) {
 
 // The longer one of the two counts for one call.
 func TestOneCallHangs(t *testing.T) {
-	c := connect(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 200*time.Millisecond, 800*time.Millisecond })
-	c.initialize()
+	c := initialized(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 200*time.Millisecond, 800*time.Millisecond })
 	began := time.Now()
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "the server answered no ping for 800 ms and was ended")
 	require.GreaterOrEqual(t, time.Since(began), 800*time.Millisecond)
@@ -178,10 +173,9 @@ func TestOneCallHangs(t *testing.T) {
 
 // A call that ran into its time limit has had its time: a server that is silent since is ended.
 func TestOneCallHangsLongerThanItsLimit(t *testing.T) {
-	c := connect(t, saying(), func(o *Options, m *mcpchain.Options) {
+	c := initialized(t, saying(), func(o *Options, m *mcpchain.Options) {
 		o.Hang, m.Deadline = 300*time.Millisecond, &deadline.Options{Limit: 600 * time.Millisecond}
 	})
-	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Whether it did is not known.")
 	c.eventually("the server answers no ping and is ended")
 	require.Contains(t, c.call("2", "sync", `{"n":0}`), "done")
@@ -192,8 +186,7 @@ func TestOneCallHangsLongerThanItsLimit(t *testing.T) {
 
 // What a tool that failed has said stays, in its order and byte for byte; ours stands below its first words.
 func TestAFailureKeepsItsBlocks(t *testing.T) {
-	c := connect(t, saying())
-	c.initialize()
+	c := initialized(t, saying())
 	content := func(line string) (blocks []json.RawMessage, meta, structured json.RawMessage) {
 		var m struct {
 			Result struct {
@@ -249,8 +242,7 @@ func TestAFailureKeepsItsBlocks(t *testing.T) {
 
 // The same for failures that are errors of JSON-RPC.
 func TestErrorsAreExplained(t *testing.T) {
-	c := connect(t, saying())
-	c.initialize()
+	c := initialized(t, saying())
 	for _, code := range []int{-32603, -32600, -32602} {
 		var m struct {
 			Error struct {
@@ -290,16 +282,14 @@ func TestAGuardIsClosed(t *testing.T) {
 		return strings.Count(c.answer(`"seen"`), "tools/call")
 	}
 	t.Run("it waits", func(t *testing.T) {
-		c := connect(t, saying("PROXY_TEST_LIST=2500ms"), strict)
-		c.initialize()
+		c := initialized(t, saying("PROXY_TEST_LIST=2500ms"), strict)
 		require.Contains(t, textOf(t, c.call("1", "kill", `{"pid":"five"}`)), "Validation Error: Argument 'pid' expected an integer")
 		require.Zero(t, sent(c))
 		require.Contains(t, textOf(t, c.call("2", "kill", `{"pid":5}`)), "Ignored")
 		require.Equal(t, 1, sent(c))
 	})
 	t.Run("it refuses", func(t *testing.T) {
-		c := connect(t, saying("PROXY_TEST_LIST=1h"), strict, func(o *Options, _ *mcpchain.Options) { o.Learn = 300 * time.Millisecond })
-		c.initialize()
+		c := initialized(t, saying("PROXY_TEST_LIST=1h"), strict, func(o *Options, _ *mcpchain.Options) { o.Learn = 300 * time.Millisecond })
 		text := textOf(t, c.call("1", "kill", `{"pid":"five"}`))
 		require.Contains(t, text, "Service unavailable: this call was not sent: it could not be found out what the tool takes and does")
 		require.Contains(t, text, "Nothing was changed by this call.")
@@ -308,17 +298,15 @@ func TestAGuardIsClosed(t *testing.T) {
 		require.Zero(t, sent(c))
 	})
 	t.Run("only what reads", func(t *testing.T) {
-		c := connect(t, saying("PROXY_TEST_LIST=1h"), func(o *Options, _ *mcpchain.Options) {
+		c := initialized(t, saying("PROXY_TEST_LIST=1h"), func(o *Options, _ *mcpchain.Options) {
 			o.Tools, o.Learn = Tools{ReadOnly: true, Reads: []string{"untyped"}}, 300*time.Millisecond
 		})
-		c.initialize()
 		require.Contains(t, textOf(t, c.call("1", "kill", `{"pid":1}`)), "it could not be found out what the tool takes and does")
 		require.Zero(t, sent(c))
 		require.Contains(t, textOf(t, c.call("2", "untyped", `{"pid":1}`)), "rejected", "by the configuration")
 	})
 	t.Run("what is not listed, and what cannot be read", func(t *testing.T) {
-		c := connect(t, saying(), strict)
-		c.initialize()
+		c := initialized(t, saying(), strict)
 		require.Contains(t, c.call("1", "kil", `{}`), `unknown tool \"kil\". Did you mean 'kill'?`)
 		require.Contains(t, textOf(t, c.call("2", "odd", `{}`)), "could not be found out")
 		require.Zero(t, sent(c))
@@ -338,8 +326,7 @@ func TestLateCallsAreBounded(t *testing.T) {
 
 // A server that ends because the program does is not started again, and nothing is wrong with how it was started.
 func TestEndOfTheProgram(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "never", `{}`))
 	require.Contains(t, c.call("2", "echo", `{"text":"alive"}`), "alive")
 	c.stop()
@@ -354,8 +341,7 @@ func TestEndOfTheProgram(t *testing.T) {
 // Whoever waits for an answer that does not come finds out why in the log.
 func TestAnswersThatDoNotCome(t *testing.T) {
 	const stray = "an answer of the server that nobody waits for was dropped"
-	c := connect(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang = 300 * time.Millisecond })
-	c.initialize()
+	c := initialized(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang = 300 * time.Millisecond })
 	require.Contains(t, c.call("1", "sync", `{"n":400}`), "done", "pings are answered late")
 	require.NotContains(t, c.log.String(), stray)
 	require.Contains(t, c.call("2", "other_id", `{}`), "done")

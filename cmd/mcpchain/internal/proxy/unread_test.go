@@ -27,10 +27,9 @@ func TestParametersThatCannotBeReadPassNoGuard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := &received{}
-			c := connect(t, runs(listening(got)), change, func(o *Options, _ *mcpchain.Options) {
+			c := initialized(t, runs(listening(got)), change, func(o *Options, _ *mcpchain.Options) {
 				o.Tools.Hide = append(o.Tools.Hide, "danger")
 			})
-			c.initialize()
 			for _, rest := range []string{`"_meta":{"x":1e400}`, `"requestState":5`, `"inputResponses":5`, `"inputResponses":{"a":5}`, `"inputResponses":{"a":{"new":1}}`} {
 				c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger","arguments":{},` + rest + `}}`)
 				require.Contains(t, c.answer("1"), `"code":-32602`, rest)
@@ -54,8 +53,7 @@ func TestArgumentsOfPromptsThatAreNoTexts(t *testing.T) {
 	const line = `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p","arguments":{"a":1}}}`
 	for _, strict := range []bool{false, true} {
 		got := &received{}
-		c := connect(t, runs(listening(got)), func(o *Options, _ *mcpchain.Options) { o.Strict = strict })
-		c.initialize()
+		c := initialized(t, runs(listening(got)), func(o *Options, _ *mcpchain.Options) { o.Strict = strict })
 		c.send(line)
 		require.Equal(t, strict, strings.Contains(c.answer("1"), `"code":-32602`))
 		require.Equal(t, !strict, strings.Contains(got.String(), line))
@@ -83,8 +81,7 @@ func TestAToolThatNowWrites(t *testing.T) {
 		}
 		return ok(m, `{"content":[]}`), nil
 	})
-	c := connect(t, runs(run), func(o *Options, _ *mcpchain.Options) { o.Tools.ReadOnly = true })
-	c.initialize()
+	c := initialized(t, runs(run), func(o *Options, _ *mcpchain.Options) { o.Tools.ReadOnly = true })
 	require.Eventually(t, func() bool { // what is listed is remembered
 		return strings.Contains(c.call("1", "look", `{}`), `"content":[]`) && time.Duration(now()) > 2*time.Second
 	}, time.Minute, 100*time.Millisecond)
@@ -117,10 +114,9 @@ func TestALateAnswerIsForNobodyElse(t *testing.T) {
 		}
 		return text, err
 	}
-	c := connect(t, runs(run), func(_ *Options, m *mcpchain.Options) {
+	c := initialized(t, runs(run), func(_ *Options, m *mcpchain.Options) {
 		m.Deadline = &deadline.Options{Limit: -1, Tools: map[string]time.Duration{"slow": 100 * time.Millisecond}}
 	})
-	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "slow", `{}`)), "Whether it did is not known.")
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"its own"}]}}`, c.call("1", "quick", `{}`))
 	c.eventually("the server answered too late")
