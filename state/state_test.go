@@ -368,6 +368,24 @@ func (s *timed) Swap(ctx context.Context, key string, old store.Version, value [
 	return s.Store.Swap(ctx, key, old, value, ttl)
 }
 
+// TestPuttingOffTheEndIsNoChange proves that a call which only looks does not make
+// another one fail.
+func TestPuttingOffTheEndIsNoChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mw := state.New(nil)
+		h := begin(t, mw, "alice", cart{})
+		require.NoError(t, do(t, mw, "alice", h, func(ctx context.Context) error {
+			v, err := state.From[cart](ctx)
+			require.NoError(t, err)
+			time.Sleep(30 * time.Minute)
+			mustLook(t, mw, "alice", h)
+			v.Count = 5
+			return nil
+		}))
+		require.Equal(t, 5, mustLook(t, mw, "alice", h).Count)
+	})
+}
+
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mw := state.New(&state.Options{Limits: state.Limits{PerOwner: 3, ValueBytes: 100}})
