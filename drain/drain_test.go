@@ -174,6 +174,9 @@ func TestWhatIsNotACall(t *testing.T) {
 		require.NoError(t, d.Shutdown(t.Context()))
 		require.Zero(t, time.Since(start))
 		require.Error(t, <-ended)
+		live := httptest.NewRecorder()
+		d.Live().ServeHTTP(live, httptest.NewRequest(http.MethodGet, "/livez", nil))
+		require.Equal(t, http.StatusOK, live.Code, "it is not to be started again")
 		for method, refused := range map[string]bool{
 			"ping": false, "notifications/initialized": false,
 			middleware.MethodCallTool: true, "tools/list": true, "initialize": true, "subscriptions/listen": true,
