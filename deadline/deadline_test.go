@@ -391,3 +391,34 @@ func TestBadOptions(t *testing.T) {
 		deadline.New(&deadline.Options{Limit: -1, Tools: limits{"a": time.Second}})
 	})
 }
+
+func TestCancelledIsNotATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := errors.New("shutting down")
+		handler := deadline.New(nil)(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		})
+		var seen error
+		outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+			res, err := next(ctx, c.Method(), req)
+			seen = err
+			require.Equal(t, "cancelled", c.Outcome(res, c.Failure(res, err)))
+			return res, err
+		})
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(time.Second, func() { cancel(reason) })
+		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}
+		_, err := outer(handler)(ctx, middleware.MethodCallTool, req)
+		require.NoError(t, err)
+		require.ErrorIs(t, seen, context.Canceled)
+		require.ErrorIs(t, seen, reason)
+		f, _ := middleware.FaultOf(nil, seen)
+		require.Equal(t, fault.KindCancelled, f.Kind())
+		time.Sleep(time.Hour)
+
+		_, err = outer(handler)(ctx, middleware.MethodCallTool, req) // cancelled before it starts
+		require.NoError(t, err)
+		require.ErrorIs(t, seen, reason)
+	})
+}
