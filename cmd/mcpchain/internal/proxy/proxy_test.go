@@ -558,27 +558,37 @@ func TestListsThatHaveChanged(t *testing.T) {
 	require.Nil(t, l.get("tools/list", req("")))
 }
 
-// A client that is there, and does not read, does not keep the program from ending.
+// A client that has gone, or is there and does not read, does not keep the program from ending.
 func TestTheClientDoesNotRead(t *testing.T) {
-	toProxy, in := io.Pipe()
-	_, fromProxy := io.Pipe()
-	logger := slog.New(slog.DiscardHandler)
-	p := New(Options{
-		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
-		Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
-		Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	status := make(chan int)
-	go func() { status <- p.Run(ctx) }()
-	_, err := io.WriteString(in, callLine("1", "progress", "{}")+"\n"+callLine("2", "elicit", "{}")+"\n")
-	require.NoError(t, err)
-	time.Sleep(300 * time.Millisecond)
-	stop()
-	select {
-	case <-status:
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "it goes on")
+	for name, gone := range map[string]bool{"it has gone": true, "it is there": false} {
+		t.Run(name, func(t *testing.T) {
+			toProxy, in := io.Pipe()
+			out, fromProxy := io.Pipe()
+			logger := slog.New(slog.DiscardHandler)
+			p := New(Options{
+				Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
+				Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
+				Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
+			})
+			ctx, stop := context.WithCancel(context.Background())
+			defer stop()
+			status := make(chan int)
+			go func() { status <- p.Run(ctx) }()
+			if gone {
+				require.NoError(t, out.Close())
+			}
+			_, err := io.WriteString(in, callLine("1", "progress", "{}")+"\n"+callLine("2", "elicit", "{}")+"\n")
+			if !gone {
+				require.NoError(t, err)
+				time.Sleep(300 * time.Millisecond)
+				stop()
+			}
+			select {
+			case <-status:
+			case <-time.After(10 * time.Second):
+				require.FailNow(t, "it goes on")
+			}
+		})
 	}
 }
 
@@ -609,4 +619,19 @@ func TestASuccessBecomesAFailure(t *testing.T) {
 	line = c.call("2", "big", `{"n":20000}`)
 	require.Contains(t, textOf(t, line), "the result is larger than")
 	require.NotContains(t, line, `"of"`)
+}
+
+func TestAServerThatCannotBeStartedAgain(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, os.Symlink(os.Args[0], program))
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) {
+		o.Command, o.Restart = []string{program}, Restart{First: 10 * time.Second, Most: 20 * time.Second, Steady: time.Minute}
+	})
+	textOf(t, c.call("1", "die", `{}`))
+	require.Eventually(t, func() bool { return strings.Contains(c.log.String(), "is started again") }, time.Minute, time.Millisecond)
+	time.Sleep(50 * time.Millisecond)
+	text := textOf(t, c.call("2", "echo", `{"text":"x"}`))
+	require.Contains(t, text, "Service unavailable: the server is not available now")
+	require.Regexp(t, `Retry: yes, after \d+ s`, text)
+	require.Contains(t, text, "Nothing was changed by this call.")
 }

@@ -113,6 +113,11 @@ func TestAServerThatPrintsItsUsage(t *testing.T) {
 			})
 		}
 	}
+	t.Run("it cannot be started", func(t *testing.T) {
+		c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Command = []string{"/there/is/no/such/program"} })
+		require.Equal(t, 127, <-c.status)
+		c.status <- 127
+	})
 	t.Run("a stranger", func(t *testing.T) {
 		c := connect(t, func(o *Options, _ *mcpchain.Options) {
 			o.Env, o.Strange = append(os.Environ(), "PROXY_TEST_SERVER=usage", "PROXY_TEST_STATUS=1"), true

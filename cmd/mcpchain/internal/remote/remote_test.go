@@ -656,3 +656,44 @@ func TestCheck(t *testing.T) {
 		require.NotContains(t, err.Error(), canary)
 	}
 }
+
+// Not every 400 is of a session that there is not, and a notification finds out, too. initialize is of
+// no version yet.
+func TestNotGone(t *testing.T) {
+	gone := atomic.Bool{}
+	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case gone.Load():
+			w.WriteHeader(http.StatusNotFound)
+		case strings.Contains(string(body), "initialize"):
+			if r.Header.Get("Mcp-Protocol-Version") != "" || r.Header.Get("Mcp-Session-Id") != "" {
+				w.WriteHeader(http.StatusTeapot)
+				return
+			}
+			w.Header().Set("Mcp-Session-Id", "s")
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+		case strings.Contains(string(body), `"ping"`):
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		default:
+			answerJSON(w, 400, "no such method")
+		}
+	}))
+	s.send(callOf("1", "t", "{}")) // of a version that the server does not speak
+	require.ErrorContains(t, s.failure(), "400 Bad Request")
+	for range 2 {
+		s.send(hi)
+		require.Contains(t, s.line(), "2025-11-25")
+	}
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	require.ErrorContains(t, s.failure(), "400 Bad Request")
+	s.send(ping)
+	require.Contains(t, s.line(), `"result"`)
+	gone.Store(true)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	select {
+	case <-s.Ended():
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it is not found out")
+	}
+}
