@@ -115,7 +115,7 @@ func TestARecordThatAnotherAttemptHasTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
 		cut := &severed{Store: shared}
-		slow := slowly(2 * time.Minute, "first")
+		slow := slowly(2*time.Minute, "first")
 		again := replay.Options{Rerun: func(string) bool { return true }, Wait: -1}
 		again.Store = cut
 		first := slow.server(owned(again))
@@ -126,7 +126,7 @@ func TestARecordThatAnotherAttemptHasTaken(t *testing.T) {
 		time.Sleep(20 * time.Second)
 
 		again.Store = shared
-		quick := slowly(20 * time.Second, "second")
+		quick := slowly(20*time.Second, "second")
 		second := quick.server(owned(again))
 		go answer(t, second, answered)
 		synctest.Wait()

@@ -337,7 +337,7 @@ func TestStructuredAnswersComeBackWhole(t *testing.T) {
 
 func TestDuplicatesJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := slowly(20 * time.Second, "paid")
+		b := slowly(20*time.Second, "paid")
 		shared := store.NewMemory(nil)
 		servers := []mcp.MethodHandler{b.server(owned(replay.Options{Store: shared})), b.server(owned(replay.Options{Store: shared}))}
 		var work sync.WaitGroup
