@@ -134,7 +134,6 @@ func TestCheckOverHTTP(t *testing.T) {
 	_, errs, status = executed(t, "check", "-to", web.URL)
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "HTTP 401 sign in")
-
 }
 
 func TestBaseline(t *testing.T) {

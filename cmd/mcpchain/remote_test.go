@@ -31,32 +31,10 @@ var kindsOfServers = map[string]*mcp.StreamableHTTPOptions{
 	"stateful, resumed": {EventStore: mcp.NewMemoryEventStore(nil)},
 }
 
-// A web is a server over HTTP that can be replaced while it has clients.
-type web struct {
-	*httptest.Server
-
-	mu      sync.Mutex
-	handler http.Handler
-}
-
-func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	w.mu.Lock()
-	handler := w.handler
-	w.mu.Unlock()
-	handler.ServeHTTP(rw, r)
-}
-
-func (w *web) serve(handler http.Handler) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.handler = handler
-}
-
 // serveWeb serves on the loopback until the test ends.
-func serveWeb(t *testing.T, handler http.Handler) *web {
+func serveWeb(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
-	w := &web{handler: handler}
-	w.Server = httptest.NewServer(w)
+	w := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		w.CloseClientConnections()
 		w.Close()
