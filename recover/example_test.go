@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -43,21 +42,6 @@ func ExampleNew() {
 	// Output:
 	// server: panic: runtime error: integer divide by zero
 	// client: the server failed unexpectedly
-}
-
-// What a panic was, and where, stands in its error.
-func ExamplePanicError() {
-	err := <-mcprecover.Go(context.Background(), func(context.Context) error { panic("no URL") })
-
-	var p *mcprecover.PanicError
-	if errors.As(err, &p) {
-		first, _, _ := strings.Cut(p.Stack(), "\n")
-		fmt.Println(p.Value, p.Unwrap())
-		fmt.Println(first)
-	}
-	// Output:
-	// no URL <nil>
-	// github.com/mcpchain/mcpchain/recover_test.ExamplePanicError.func1(...)
 }
 
 // A goroutine that a handler starts is out of reach of every middleware.

@@ -117,24 +117,6 @@ func TestSharedSurvivesItsOpener(t *testing.T) {
 	})
 }
 
-// TestSharedGoesOnWhenTheFirstCallerIsGone proves that a caller who gives up takes
-// nothing from those who wait too.
-func TestSharedHasALimitToOpen(t *testing.T) {
-	for limit, want := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Second: time.Second, -1: -1} {
-		synctest.Test(t, func(t *testing.T) {
-			_, _ = state.Share(&state.ShareOptions{Limit: limit, Logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context) (int, error) {
-				until, limited := ctx.Deadline()
-				if limited {
-					require.Equal(t, want, time.Until(until))
-				} else {
-					require.Negative(t, want)
-				}
-				return 1, nil
-			}, nil).Get(t.Context())
-		})
-	}
-}
-
 func TestSharedGoesOnWhenTheFirstCallerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := state.Share(nil, func(ctx context.Context) (int, error) {
@@ -162,12 +144,4 @@ func TestSharedThatIsClosedWhileItOpens(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.EqualValues(t, 1, closed.Load())
 	})
-}
-
-// BenchmarkShared gets what is open, as each call does: the clock is not read for it.
-func BenchmarkShared(b *testing.B) {
-	s := state.Share(nil, func(context.Context) (int, error) { return 1, nil }, nil)
-	for b.Loop() {
-		_, _ = s.Get(b.Context())
-	}
 }

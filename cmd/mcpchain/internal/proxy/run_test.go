@@ -125,9 +125,8 @@ func TestARunIsGone(t *testing.T) {
 				return ok(m, `{"content":[]}`), nil
 			})
 		}
-		c := connect(t, runs(first, good()))
+		c := initialized(t, runs(first, good()))
 		defer c.in.Close()
-		c.initialize()
 		c.send(callLine("1", "never", `{}`))
 		c.send(callLine("2", "again", `{}`))
 		require.Contains(t, textOf(t, c.answer("1")), "Connection failed: the wire broke.\nRetry: no, unless you see that it did not take effect.")
@@ -151,9 +150,8 @@ func TestARunIsGone(t *testing.T) {
 			return ok(m, `{"protocolVersion":"2025-11-25","serverInfo":{}}`), nil
 		})
 		last := newRun(func(m *rpc.Message) (string, error) { return ok(m, `{"content":[]}`), nil })
-		c := connect(t, runs(append(append([]*fakeRun{first}, all...), last)...))
+		c := initialized(t, runs(append(append([]*fakeRun{first}, all...), last)...))
 		defer c.in.Close()
-		c.initialize()
 		text := textOf(t, c.call("1", "x", `{}`))
 		require.Contains(t, text, "the wire broke")
 		require.Contains(t, text, "Nothing was changed by this call.")
@@ -204,9 +202,8 @@ func TestARunIsNotEnded(t *testing.T) {
 			}
 			return ok(m, `{"protocolVersion":"2025-11-25","serverInfo":{}}`), nil
 		})
-		c := connect(t, runs(run))
+		c := initialized(t, runs(run))
 		defer c.in.Close()
-		c.initialize()
 		c.send(callLine("1", "slow", `{}`))
 		time.Sleep(time.Hour)
 		select {
