@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
@@ -93,7 +92,7 @@ func (l *Log) HashArguments(raw json.RawMessage) string {
 	if l.key == nil {
 		return ""
 	}
-	if one, err := canonical.JSON(raw); err == nil {
+	if one, err := jsons.Canonical(raw); err == nil {
 		raw = one
 	}
 	mac := hmac.New(sha256.New, derived(l.key, "arguments"))

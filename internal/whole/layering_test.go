@@ -102,7 +102,7 @@ func TestModulesOfEachPackage(t *testing.T) {
 	const backoff, uuid = "github.com/cenkalti/backoff/v5", "github.com/google/uuid"
 	const json = "github.com/go-json-experiment/json" // which becomes encoding/json/v2
 	readers := []string{                              // of the arguments of calls, or of what is listed
-		"audit", "batch", "replay", "validate", "internal/canonical", "internal/explain",
+		"audit", "batch", "replay", "validate", "internal/explain",
 		"internal/jsons", "internal/jsons/values", "internal/listform", "internal/probe", "internal/unclear",
 	}
 	allowed := map[string][]string{ // those of no other package but uuid, and json of a reader
@@ -214,7 +214,7 @@ func floorOf(path string) int {
 		return 2
 	case name == "fault":
 		return 1
-	case slices.Contains([]string{"internal/scrub", "internal/near", "internal/canonical", "store"}, name):
+	case slices.Contains([]string{"internal/scrub", "internal/near", "store"}, name):
 		return 0
 	case slices.Contains([]string{"internal/safe", "internal/jsons", "internal/jsons/values"}, name):
 		return -1
