@@ -36,7 +36,7 @@ func Canonical(raw []byte) ([]byte, error) {
 			last := len(objects) - 1
 			stack, objects = stack[:objects[last].from], objects[:last]
 		case '"':
-			end = at + len(firstText(sorted[at:]))
+			end = at + TextEnd(sorted[at:])
 			if end < len(sorted) && sorted[end] == ':' {
 				if _, twice := objects[len(objects)-1].add(&stack, sorted[at+1:end-1]); twice {
 					return bytes.Clone(raw), nil

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -234,11 +233,33 @@ func Written(members ...Member) []byte {
 	return append(text, '}')
 }
 
-// Quoted returns a text as JSON. Bytes that are not UTF-8 become U+FFFD.
-func Quoted(text string) json.RawMessage {
-	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\ufffd"))
-	if err != nil { // cannot be: it is UTF-8
-		return json.RawMessage(`""`)
+// Compact returns a JSON value without white space between its tokens, whose own bytes stay: raw itself if it has none.
+// It returns nil if raw is not JSON.
+func Compact(raw []byte) []byte {
+	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return nil
 	}
+	var out []byte
+	copied := 0
+	for at := 0; at < len(raw); at++ {
+		switch raw[at] {
+		case '"':
+			at += TextEnd(raw[at:]) - 1
+		case ' ', '\t', '\r', '\n':
+			if out == nil {
+				out = make([]byte, 0, len(raw))
+			}
+			out, copied = append(out, raw[copied:at]...), at+1
+		}
+	}
+	if out == nil {
+		return raw
+	}
+	return append(out, raw[copied:]...)
+}
+
+// Quoted returns a text as JSON. Each byte that is not UTF-8 becomes U+FFFD.
+func Quoted(text string) json.RawMessage {
+	quoted, _ := jsontext.AppendQuote(nil, text) // the error says that a byte was replaced
 	return quoted
 }

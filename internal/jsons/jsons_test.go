@@ -239,3 +239,14 @@ func BenchmarkStrict(b *testing.B) {
 		})
 	}
 }
+
+func TestCompact(t *testing.T) {
+	for raw, want := range map[string]string{
+		" {\"a b\" : [1.0 ,\r\n\t\"\\\" \\ud800\" , \"\xff \"] , \"a b\":{ } } ": "{\"a b\":[1.0,\"\\\" \\ud800\",\"\xff \"],\"a b\":{}}",
+		`{"a":1}}`: "", `{"a":01}`: "", ` `: "", "[\"\x01\"]": "",
+	} {
+		require.Equal(t, want, string(jsons.Compact([]byte(raw))), raw)
+	}
+	plain := []byte(`{"a":["b c",1e400]}`)
+	require.Same(t, &plain[0], &jsons.Compact(plain)[0])
+}

@@ -80,6 +80,19 @@ func Text(raw json.RawMessage) (string, bool) {
 	return text(raw), true
 }
 
+// TextEnd returns where the text ends with which valid JSON begins.
+func TextEnd(raw []byte) int {
+	for i := 1; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(raw)
+}
+
 // text decodes a valid text of JSON.
 func text(raw []byte) string {
 	raw = raw[1 : len(raw)-1]
