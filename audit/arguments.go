@@ -62,7 +62,7 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 			args = secrets.None.Without(args)
 		}
 		redacted := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
-		if rec.Arguments, err = appendValue(make([]byte, 0, len(raw)+32), redacted); err != nil || len(rec.Arguments) > 2*maxArguments {
+		if rec.Arguments, err = json.Marshal(redacted); err != nil || len(rec.Arguments) > 2*maxArguments {
 			rec.Arguments, rec.ArgumentsBytes = nil, len(raw)
 			return
 		}
