@@ -25,22 +25,23 @@ func Canonical(raw []byte) ([]byte, error) {
 		return nil, errNoCanonical
 	}
 	out := make([]byte, 0, len(sorted))
-	var objects []names // around what is passed
-	var stack [][]byte
+	var names []string // of the objects around what is passed
+	var objects []int  // where those of each begin
 	for at, end := 0, 0; at < len(sorted); at = end {
 		end = at + 1
 		switch sorted[at] {
 		case '{':
-			objects = append(objects, names{folded: true, from: len(stack)})
+			objects = append(objects, len(names))
 		case '}':
 			last := len(objects) - 1
-			stack, objects = stack[:objects[last].from], objects[:last]
+			if _, _, found := folded(names[objects[last]:]); found {
+				return bytes.Clone(raw), nil
+			}
+			names, objects = names[:objects[last]], objects[:last]
 		case '"':
 			end = at + TextEnd(sorted[at:])
 			if end < len(sorted) && sorted[end] == ':' {
-				if _, twice := objects[len(objects)-1].add(&stack, sorted[at+1:end-1]); twice {
-					return bytes.Clone(raw), nil
-				}
+				names = append(names, string(sorted[at+1:end-1]))
 			}
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			for end < len(sorted) && bytes.IndexByte([]byte(",]}"), sorted[end]) < 0 {

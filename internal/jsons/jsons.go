@@ -76,29 +76,33 @@ func withoutBreaks(text []byte) []byte {
 }
 
 func read(text []byte, shape Shape, strict bool) (*Document, error) {
-	r := &reader{text: text, strict: strict, dec: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
-	if strict && !utf8.Valid(text) {
+	notJSON := &Error{Reason: "it is not JSON", Syntax: true}
+	r := newReader(text, strict)
+	if !utf8.Valid(text) {
 		r.refuse("it is not UTF-8")
 	}
-	if shape == nil {
-		shape = Shape{}
-	}
 	if r.dec.PeekKind() != '{' {
-		if _, err := r.dec.ReadValue(); err != nil {
-			return nil, &Error{Reason: "it is not JSON", Syntax: true}
+		if err := r.dec.SkipValue(); err != nil && !errors.Is(err, jsontext.ErrDuplicateName) {
+			return nil, notJSON
 		}
 		return nil, &Error{Reason: "it is not an object"}
 	}
-	root, err := r.object(shape, 1)
-	if err == nil {
+	root, err := r.object(shape)
+	d := &Document{text, root, r.values + 1}
+	syntax := (*jsontext.SyntacticError)(nil)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		r.refuse("the name " + shown(syntax.JSONPointer.LastToken()) + " stands twice in an object")
+		if d, err = read(text, shape, false); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, notJSON
+	default:
 		if _, more := r.dec.ReadToken(); !errors.Is(more, io.EOF) {
-			err = errors.New("something follows the object")
+			return nil, notJSON // something follows the object
 		}
 	}
-	if err != nil {
-		return nil, &Error{Reason: "it is not JSON", Syntax: true}
-	}
-	d := &Document{text, root, r.values + 1}
 	if r.why != "" {
 		return d, &Error{Reason: r.why}
 	}

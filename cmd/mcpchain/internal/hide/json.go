@@ -5,6 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -75,10 +78,7 @@ func (w *walker) read(from, to int) {
 }
 
 func (w *walker) string(from, to int) {
-	text := string(w.in[from+1 : to-1])
-	if read, ok := jsons.Text(w.in[from:to]); ok { // else it is odd, and looked at as it is
-		text = read
-	}
+	text := decoded(w.in[from:to])
 	if w.key {
 		w.name = text
 		if w.message && w.depth == 1 {
@@ -98,6 +98,32 @@ func (w *walker) string(from, to int) {
 		hidden = base64.StdEncoding.EncodeToString([]byte(Redacted))
 	}
 	w.put(from, to, string(jsons.Quoted(hidden)))
+}
+
+// decoded returns what a text of JSON says. Bytes that are not UTF-8 stay, because a secret may be written in Latin-1.
+func decoded(raw []byte) string {
+	var out strings.Builder
+	quoted := func(part []byte) []byte { return slices.Concat([]byte{'"'}, part, []byte{'"'}) }
+	for raw = raw[1 : len(raw)-1]; len(raw) > 0; {
+		end := 0
+		for end < len(raw) {
+			r, size := utf8.DecodeRune(raw[end:])
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			end += size
+		}
+		part, ok := jsons.Text(quoted(raw[:end]))
+		if !ok { // it is odd, and looked at as it is
+			part = string(raw[:end])
+		}
+		out.WriteString(part)
+		if raw = raw[end:]; len(raw) > 0 {
+			out.WriteByte(raw[0])
+			raw = raw[1:]
+		}
+	}
+	return out.String()
 }
 
 func (w *walker) number(from, to int) {
