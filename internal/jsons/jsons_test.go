@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/jsons"
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
 )
 
 var shape = jsons.Shape{"params": {"_meta": {}}, "result": {}}
@@ -176,16 +175,6 @@ func TestText(t *testing.T) {
 	}
 	require.Equal(t, `"a\n\""`, string(jsons.Quoted("a\n\"")))
 	require.True(t, json.Valid(jsons.Quoted("\xff\u2028")))
-}
-
-func TestNamesHaveOneSpelling(t *testing.T) {
-	var v struct {
-		Name string `json:"name"`
-	}
-	require.NoError(t, values.Unmarshal([]byte(`{"Name":"a","NAME":"b"}`), &v))
-	require.Empty(t, v.Name)
-	require.NoError(t, values.Unmarshal([]byte("{\"name\":\"\\ud800\xff\",\"x\":1,\"x\":2}"), &v))
-	require.Equal(t, "\ufffd\ufffd", v.Name)
 }
 
 // TestFewAndManyNames: names of an object are compared with each other, or by a table when there are many.

@@ -208,7 +208,7 @@ func floorOf(path string) int {
 		return 1
 	case slices.Contains([]string{"internal/scrub", "internal/near", "store"}, name):
 		return 0
-	case slices.Contains([]string{"internal/safe", "internal/jsons", "internal/jsons/values"}, name):
+	case slices.Contains([]string{"internal/safe", "internal/jsons"}, name):
 		return -1
 	case slices.Contains([]string{"internal/inner", "internal/wire", "internal/words", "internal/table"}, name):
 		return -2

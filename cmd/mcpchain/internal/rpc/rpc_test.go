@@ -288,3 +288,13 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestUnmarshal(t *testing.T) {
+	var v struct {
+		Name string `json:"name"`
+	}
+	require.NoError(t, Unmarshal([]byte(`{"Name":"a","NAME":"b"}`), &v))
+	require.Empty(t, v.Name)
+	require.NoError(t, Unmarshal([]byte("{\"name\":\"\\ud800\xff\",\"x\":1,\"x\":2}"), &v))
+	require.Equal(t, "\ufffd\ufffd", v.Name)
+}
