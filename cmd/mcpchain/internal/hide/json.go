@@ -103,25 +103,19 @@ func (w *walker) string(from, to int) {
 // decoded returns what a text of JSON says. Bytes that are not UTF-8 stay, because a secret may be written in Latin-1.
 func decoded(raw []byte) string {
 	var out strings.Builder
-	quoted := func(part []byte) []byte { return slices.Concat([]byte{'"'}, part, []byte{'"'}) }
 	for raw = raw[1 : len(raw)-1]; len(raw) > 0; {
-		end := 0
-		for end < len(raw) {
-			r, size := utf8.DecodeRune(raw[end:])
-			if r == utf8.RuneError && size == 1 {
-				break
-			}
-			end += size
-		}
-		part, ok := jsons.Text(quoted(raw[:end]))
-		if !ok { // it is odd, and looked at as it is
-			part = string(raw[:end])
-		}
-		out.WriteString(part)
-		if raw = raw[end:]; len(raw) > 0 {
+		end := bytes.IndexRune(raw, utf8.RuneError)
+		switch {
+		case end == 0:
 			out.WriteByte(raw[0])
 			raw = raw[1:]
+			continue
+		case end < 0:
+			end = len(raw)
 		}
+		part, _ := jsons.Text(slices.Concat([]byte{'"'}, raw[:end], []byte{'"'})) // it is valid: no escape has such a byte
+		out.WriteString(part)
+		raw = raw[end:]
 	}
 	return out.String()
 }
