@@ -9,13 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// maxCanonical is how many values may be around a list or an object. The SDK reads no message that is deeper.
+const maxCanonical = 1000
+
 var errNoCanonical = errors.New("jsons: the value has no canonical form")
 
 // Canonical returns one form of a JSON value, whatever its layout, the order of its names and the notation of its
 // numbers are. It is that of RFC 8785, but numbers keep all their digits, so that no two amounts become one. Absent is
 // the same as an empty object. If names of an object differ in their case only, the form is raw itself: encoding/json
-// takes the last of them for a struct, so that their order has a meaning. What is not [Clear] has no form, and two
-// values without one are never to be taken for the same.
+// takes the last of them for a struct, so that their order has a meaning. What is not [Clear], or nested too deeply, has
+// no form, and two values without one are never to be taken for the same.
 func Canonical(raw []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return []byte("{}"), nil
@@ -27,12 +30,22 @@ func Canonical(raw []byte) ([]byte, error) {
 	out := make([]byte, 0, len(sorted))
 	var names []string // of the objects around what is passed
 	var objects []int  // where those of each begin
+	depth := 0
 	for at, end := 0, 0; at < len(sorted); at = end {
 		end = at + 1
-		switch sorted[at] {
-		case '{':
+		switch b := sorted[at]; b {
+		case '[', '{':
+			if depth > maxCanonical {
+				return nil, errNoCanonical
+			}
+			if depth++; b == '[' {
+				break
+			}
 			objects = append(objects, len(names))
-		case '}':
+		case ']', '}':
+			if depth--; b == ']' {
+				break
+			}
 			last := len(objects) - 1
 			if _, _, found := folded(names[objects[last]:]); found {
 				return bytes.Clone(raw), nil

@@ -43,6 +43,11 @@ func TestCanonical(t *testing.T) {
 		_, err := Canonical([]byte(in))
 		require.Error(t, err, in)
 	}
+	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	_, err := Canonical(deep(maxCanonical + 1))
+	require.NoError(t, err)
+	_, err = Canonical(deep(maxCanonical + 2))
+	require.Error(t, err)
 }
 
 // TestNoCanonical: what two readers could take for different things has no form.
