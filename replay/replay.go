@@ -64,7 +64,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/canonical"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/sink"
@@ -301,7 +301,7 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 // hashOf returns a hash of arguments. It is false for arguments without a canonical form, which
 // equal no others.
 func hashOf(arguments json.RawMessage) (hash string, ok bool) {
-	form, err := canonical.JSON(arguments)
+	form, err := jsons.Canonical(arguments)
 	if err != nil {
 		return "", false
 	}
