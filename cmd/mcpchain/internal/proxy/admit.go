@@ -3,13 +3,12 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/table"
@@ -21,10 +20,10 @@ import (
 func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free func(), err error) {
 	free = func() {}
 	if c.Method == call.MethodCallTool && slices.Contains(p.Tools.Hide, call.Target(req)) {
-		return nil, unknownTool(call.Target(req))
+		return nil, notThere(ctx, "tool", req)
 	}
 	if outer := call.FromContext(ctx); p.Strict && outer != nil {
-		if err := unlearned(c.Method, req, outer.Unchecked()); err != nil {
+		if err := unlearned(ctx, c.Method, req, outer.Unchecked()); err != nil {
 			return nil, err
 		}
 	}
@@ -36,9 +35,9 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	case reads:
 		return free, nil
 	case p.Tools.ReadOnly && err != nil:
-		return nil, unlearned(c.Method, req, err)
+		return nil, unlearned(ctx, c.Method, req, err)
 	case p.Tools.ReadOnly:
-		return nil, unknownTool(call.Target(req))
+		return nil, notThere(ctx, "tool", req)
 	}
 	c.placed() // others may go on
 	select {
@@ -77,19 +76,19 @@ func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool 
 
 // unlearned returns the failure of a call that a guard does not let pass, because it could not find out
 // what is called. why is nil if it could.
-func unlearned(method string, req mcp.Request, why error) error {
+func unlearned(ctx context.Context, method string, req mcp.Request, why error) error {
 	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt"}[method]
 	switch {
 	case why == nil || what == "":
 		return nil
 	case errors.Is(why, ask.ErrNotListed):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", what, call.Target(req))}
+		return notThere(ctx, what, req)
 	default:
 		return unlearnedError(what, why)
 	}
 }
 
-// unknownTool is the SDK's error for a tool that there is not.
-func unknownTool(name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+// notThere is the failure of a call of what there is not, or what the client does not see.
+func notThere(ctx context.Context, what string, req mcp.Request) error {
+	return fault.NotFound(what, call.Target(req), nearNames(ctx, call.Target(req))...)
 }

@@ -523,7 +523,7 @@ func TestToolsThatAreHidden(t *testing.T) {
 	c.initialize()
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.NotContains(t, c.answer("1"), "echo")
-	require.Contains(t, c.call("2", "echo", `{}`), `unknown tool \"echo\"`)
+	require.Contains(t, c.call("2", "echo", `{}`), "tool 'echo' does not exist")
 	require.NotContains(t, c.call("3", "ech", `{}`), "echo")
 
 	c = connect(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{ReadOnly: true, Reads: []string{"fail"}} })
@@ -532,7 +532,7 @@ func TestToolsThatAreHidden(t *testing.T) {
 	list := c.answer("1")
 	require.NotContains(t, list, `"add"`)
 	require.Contains(t, list, `"strange":true`)
-	require.Contains(t, c.call("2", "add", `{}`), `unknown tool \"add\"`)
+	require.Contains(t, c.call("2", "add", `{}`), "tool 'add' does not exist")
 	require.Contains(t, c.call("3", "echo", `{"text":"hi"}`), `"hi"`)
 	require.Equal(t, "no", textOf(t, c.call("4", "fail", `{"text":"no"}`)))
 }

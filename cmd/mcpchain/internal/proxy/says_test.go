@@ -359,7 +359,7 @@ func TestAGuardIsClosed(t *testing.T) {
 	t.Run("what is not listed, and what cannot be read", func(t *testing.T) {
 		c := connect(t, saying(), strict)
 		c.initialize()
-		require.Contains(t, c.call("1", "kil", `{}`), `unknown tool \"kil\". Did you mean 'kill'?`)
+		require.Contains(t, c.call("1", "kil", `{}`), "tool 'kil' does not exist. Did you mean 'kill'?")
 		require.Contains(t, textOf(t, c.call("2", "odd", `{}`)), "could not be found out")
 		require.Zero(t, sent(c))
 	})

@@ -35,7 +35,7 @@ func TestParametersThatCannotBeReadPassNoGuard(t *testing.T) {
 			c.initialize()
 			for _, rest := range []string{`"_meta":{"x":1e400}`, `"requestState":5`, `"inputResponses":5`, `"inputResponses":{"a":5}`, `"inputResponses":{"a":{"new":1}}`} {
 				c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger","arguments":{},` + rest + `}}`)
-				require.Contains(t, c.answer("1"), `"code":-32602`, rest)
+				require.Regexp(t, `"code":-32602|does not exist`, c.answer("1"), rest)
 			}
 			c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":5}}`)
 			require.Contains(t, c.answer("2"), `"code":-32602`)
@@ -93,7 +93,7 @@ func TestAToolThatNowWrites(t *testing.T) {
 	before := called.Load()
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/change"}`)
 	c.answer("2")
-	require.Contains(t, c.call("3", "look", `{}`), "unknown tool")
+	require.Contains(t, c.call("3", "look", `{}`), "does not exist")
 	require.Equal(t, before, called.Load())
 }
 
