@@ -63,6 +63,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
@@ -184,9 +185,14 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		c.Refused("deadline")
 		return w.fail(w.refused(refused))
 	}
-	w.outcomes = make(chan outcome, 2)
+	defer func() {
+		if !w.left {
+			w.handlers.add(w.slot, -1, 0)
+		}
+	}()
+	w.up = make(chan struct{})
 	w.start(w.limit, w.timeUp)
-	go w.handle()
+	w.handler = apart.Go(w.handle)
 	return w.wait()
 }
 

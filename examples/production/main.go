@@ -2,10 +2,10 @@
 // idempotency keys that all of them share in a Redis, deadlines, an audit, an end that loses no call, a
 // log in JSON, and OpenTelemetry to a Collector. HTTP is in http.go, OTLP and the log in otlp.go, the tools in billing.go.
 //
-//	go run . -story               # in this directory: two of them behind a proxy, and what each failure looks like
+//	go run . -story               # in this directory: two of them, and what each failure looks like
 //	go run . -http 127.0.0.1:8080 # one, to try it: what the variables below do not name stands in
 //
-// Copied without story.go and story_world.go it needs all of these, and takes REDIS_PREFIX and the other variables of OTLP, too:
+// Copied without story.go it needs all of these, and takes REDIS_PREFIX and the other variables of OTLP, too:
 //
 //	REDIS_URL    rediss://user:password@redis:6379, which keeps what it acknowledged (docs/stores.md)
 //	BILLING_URL  https://name:password@billing.internal, the service behind the tools

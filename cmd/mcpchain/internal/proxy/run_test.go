@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
@@ -213,5 +215,48 @@ func TestARunIsNotEnded(t *testing.T) {
 		}
 		run.out <- `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`
 		require.Contains(t, c.answer("1"), `"content"`)
+	})
+}
+
+// TestTheOrderOfTheServer: the client gets what the server wrote in its order, however long the middlewares take
+// for an answer.
+func TestTheOrderOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow *rpc.Message
+		var run *fakeRun
+		run = newRun(func(m *rpc.Message) (string, error) {
+			switch {
+			case m.Method == "initialize":
+				return ok(m, begun), nil
+			case m.Method != "tools/call":
+				return ok(m, `{"tools":[]}`), nil
+			case slow == nil:
+				slow = m
+				return "", nil
+			}
+			run.out <- ok(slow, `{"content":[]}`)
+			run.out <- `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`
+			return ok(m, `{"content":[]}`), nil
+		})
+		c := connect(t, runs(run), func(o *Options, chain *mcpchain.Options) {
+			standard := mcpchain.Standard(chain)
+			o.Chain = func(next mcp.MethodHandler) mcp.MethodHandler {
+				next = standard(next)
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					res, err := next(ctx, method, req)
+					if r, ok := req.(*mcp.CallToolRequest); ok && r.Params.Name == "slow" {
+						time.Sleep(time.Second)
+					}
+					return res, err
+				}
+			}
+		})
+		defer c.in.Close()
+		c.initialize()
+		c.send(callLine("1", "slow", `{}`))
+		c.send(callLine("2", "quick", `{}`))
+		for _, want := range []string{`"id":1`, "notifications/message", `"id":2`} {
+			require.Contains(t, <-c.lines, want)
+		}
 	})
 }
