@@ -164,7 +164,7 @@ func TestOptionsOfStandard(t *testing.T) {
 		s := harness.Start(t, at, harness.Setup{
 			Handlers: map[string]harness.Handler{"read_more": harness.Succeed()},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-				Logger: log.Logger(), Budget: &budget.Options{}, Limit: &limit.Options{Owner: nobody}, Replay: &replay.Options{Owner: nobody, Store: store.NewMemory(nil)},
+				Logger: log.Logger(), Budget: budget.New(nil), Limit: limit.New(&limit.Options{Owner: nobody}), Replay: replay.New(&replay.Options{Owner: nobody, Store: store.NewMemory(nil)}),
 			})},
 		})
 		_, err := s.Client.ListTools(t.Context(), nil)

@@ -96,6 +96,9 @@ const (
 func Chain(mw ...Middleware) Middleware {
 	chain := slices.DeleteFunc(slices.Clone(mw), func(m Middleware) bool { return m == nil })
 	return func(next Handler) Handler {
+		if next == nil {
+			panic(call.NoHandler(call.NameOf(chain...)))
+		}
 		for i, m := range slices.Backward(chain) {
 			if next = m(next); next == nil {
 				panic(fmt.Sprintf("middleware.Chain: middleware %d of %d returned a nil handler", i+1, len(chain)))

@@ -99,7 +99,7 @@ func New(opts *Options) mcp.Middleware {
 		panic("mcprecover.New: Options.MaxResult is negative; give a number of bytes, or zero for no bound")
 	}
 	r := &recovery{onPanic: o.OnPanic, maxResult: o.MaxResult, settings: &call.Settings{Logger: o.Logger}}
-	return call.WrapLayer(r, r.settings)
+	return call.WrapLayer("recover.New", r, r.settings)
 }
 
 type recovery struct {

@@ -163,7 +163,7 @@ func New(opts *Options) mcp.Middleware {
 	if len(o.Rules) > 0 || o.Witnessed != nil {
 		g.settings = &call.Settings{Hints: o.Rules, Witnessed: o.Witnessed}
 	}
-	return call.WrapLayer(g, nil)
+	return call.WrapLayer("retry.New", g, nil)
 }
 
 // rulesOf returns a copy of the rules, none of which may be nil.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/optional"
 )
 
 // ServerOptions configure [Server]. The zero value is the recommended default.
@@ -43,11 +42,6 @@ type ServerOptions struct {
 	// nothing. The error of a client proves nothing, such as a refused connection or HTTP status 429:
 	// the client may have sent the request before, and the handler may have changed something before.
 	Rules []HintRule
-}
-
-// Middleware is [Server], or nil if o is nil. With it *ServerOptions fits the field RetryServer of mcpchain.Options.
-func (o *ServerOptions) Middleware(optional.RetryServer) mcp.Middleware {
-	return optional.New(o, Server)
 }
 
 // Server returns a middleware that runs a failed handler again before the failure is passed on.
@@ -91,7 +85,7 @@ func Server(opts *ServerOptions) mcp.Middleware {
 	if len(o.Rules) > 0 {
 		s.settings = &call.Settings{Hints: o.Rules}
 	}
-	return call.Wrap(s.handle)
+	return call.WrapLayer("retry.Server", call.Func(s.handle), nil)
 }
 
 type server struct {

@@ -70,7 +70,7 @@ func TestTheLogOfARedisThatFails(t *testing.T) {
 		s := mcpredis.New(client, &mcpredis.Options{Timeout: 300 * time.Millisecond})
 		return mcpchain.Standard(&mcpchain.Options{
 			Logger: logger, Correlate: &correlate.Options{},
-			Replay: &replay.Options{Store: s, Owner: ownerOf}, State: &state.Options{Store: s, Owner: ownerOf},
+			Replay: replay.New(&replay.Options{Store: s, Owner: ownerOf}), State: state.New(&state.Options{Store: s, Owner: ownerOf}),
 		})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 			_, err := state.Create(ctx, 1)
 			return &mcp.CallToolResult{}, err

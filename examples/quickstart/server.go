@@ -22,7 +22,7 @@ func newServer(logger *slog.Logger, wrap bool) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	addFailures(server)
 	// Calls have 50 s; this one has less, so that you need not wait.
-	limits := &deadline.Options{Tools: map[string]time.Duration{"charge_card": time.Second / 2}}
+	limits := deadline.New(&deadline.Options{Tools: map[string]time.Duration{"charge_card": time.Second / 2}})
 
 	if wrap {
 		// ------------------------------------------------------------------

@@ -207,7 +207,7 @@ func auditedCalls(dir string, ends *[]func()) *table {
 			records, err := audit.Open(fmt.Sprintf("%s/%d", dir, a.sync), &audit.FileOptions{Sync: a.sync})
 			must(err)
 			*ends = append(*ends, func() { _ = records.Close() })
-			o.Audit = &audit.Options{Log: records, Logger: unwritten()}
+			o.Audit = audit.New(&audit.Options{Log: records, Logger: unwritten()})
 		}
 		row(a.name, mcpchain.Standard(o))
 	}

@@ -135,7 +135,7 @@ func Wrap(run Func) Middleware {
 	if run == nil {
 		panic("call.Wrap: run is nil; give the function that is run once a call")
 	}
-	return WrapLayer(run, nil)
+	return WrapLayer("", run, nil)
 }
 
 // A Layer is what a middleware does with a call, see [Wrap].
@@ -152,10 +152,14 @@ func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handle
 }
 
 // WrapLayer is [Wrap] for a value with a method. It saves the frame of a method value in each
-// call, which matters where several middlewares stand around a fast handler. guard is nil unless
-// the layer is a recovery; then it names the recovery in [Call.Guard].
-func WrapLayer(layer Layer, guard *Settings) Middleware {
+// call, which matters where several middlewares stand around a fast handler. name is that of the
+// constructor, for [NameOf]. guard is nil unless the layer is a recovery; then it names the recovery
+// in [Call.Guard].
+func WrapLayer(name string, layer Layer, guard *Settings) Middleware {
 	return func(next Handler) Handler {
+		if next == nil && name != "" {
+			panic(NoHandler(name))
+		}
 		o := &opener{layer: layer, next: next, guard: guard}
 		// A closure, because a method value would be one more frame for each layer.
 		o.place.Self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -118,7 +118,7 @@ func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
 			hint.Effect = ""
 			require.Equal(t, c.want, hint)
 			return nil, nil
-		}))(nil)
+		}))(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
 		_, _ = handle(ctx, middleware.MethodCallTool, toolRequest("t"))
 	}
 }

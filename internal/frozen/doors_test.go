@@ -201,9 +201,13 @@ func doors(add func(string, func(*world, harness.Place))) {
 			time.Sleep(2 * time.Second)
 			return harness.Success(req), ctx.Err()
 		}
-		w.serve(at, func(o *mcpchain.Options) { o.Deadline = &deadline.Options{Limit: 3 * time.Second, Logger: w.logger()} }, "no annotations", one(asks))
+		w.serve(at, func(o *mcpchain.Options) {
+			o.Deadline = deadline.New(&deadline.Options{Limit: 3 * time.Second, Logger: w.logger()})
+		}, "no annotations", one(asks))
 		w.call(tool, "")
-		w.serve(at, func(o *mcpchain.Options) { o.Deadline = &deadline.Options{Limit: time.Second, Logger: w.logger()} }, "no annotations", one(asks))
+		w.serve(at, func(o *mcpchain.Options) {
+			o.Deadline = deadline.New(&deadline.Options{Limit: time.Second, Logger: w.logger()})
+		}, "no annotations", one(asks))
 		w.call(tool, "")
 	})
 	add("large results", func(w *world, at harness.Place) {
@@ -276,7 +280,7 @@ func doors(add func(string, func(*world, harness.Place))) {
 			return harness.Success(req), nil
 		}
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Batch = &batch.Options{Lists: []batch.List{{Tool: tool, Item: "word", As: many, MaxItems: 3, Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1, Limit: time.Second, MaxFailures: 2}}}}
+			o.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: tool, Item: "word", As: many, MaxItems: 3, Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1, Limit: time.Second, MaxFailures: 2}}}})
 		}, "no annotations", one(item))
 		for _, args := range []string{`{"words":["a","ask"]}`, `{"words":["ask"]}`, `{"words":["stuck","a"]}`, `{"words":["stuck","stuck","a"]}`, `{"words":["a","b","c","d"]}`} {
 			w.call(many, args)

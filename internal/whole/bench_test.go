@@ -18,7 +18,6 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -99,11 +98,11 @@ func BenchmarkSuccess(b *testing.B) {
 		{"mask", mask.New(&mask.Options{Logger: logger})},
 		{"retry", retry.New(nil)},
 		{"validate", validate.New(nil)},
-		{"batch", optional.Of(everything(logger).Batch)},
+		{"batch", everything(logger).Batch},
 		{"degrade", degrade.New(nil)},
 		{"deadline", deadline.New(nil)},
 		{"retry.Server", retry.Server(nil)},
-		{"audit", optional.Of(everything(logger).Audit)}, // beside the disk
+		{"audit", everything(logger).Audit}, // beside the disk
 		{"correlate, all of it", correlate.New(&correlate.Options{
 			Logger: logger, Slow: time.Minute, Observe: new(correlate.Counters).Observe,
 			Advanced: correlate.Advanced{ReferenceInSuccess: true},

@@ -210,7 +210,7 @@ func floorOf(path string) int {
 		return 4
 	case slices.Contains([]string{"internal/failure", "internal/sink", "internal/ask"}, name):
 		return 3
-	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak", "internal/unclear"}, name):
+	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets", "internal/speak", "internal/unclear"}, name):
 		return 2
 	case name == "fault":
 		return 1

@@ -280,12 +280,12 @@ func count(next mcp.MethodHandler) mcp.MethodHandler {
 func readmeLoad(server *mcp.Server) *drain.Drain {
 	d := &drain.Drain{Lag: 2 * time.Second}
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Drain:  &drain.Options{Drain: d}, // d.Shutdown(ctx) on SIGTERM; d.Ready() is /readyz
-		Budget: &budget.Options{},        // 10,000 tokens an answer; the rest by read_more
-		Limit: &limit.Options{Limits: []limit.Limit{
+		Drain:  drain.New(&drain.Options{Drain: d}), // d.Shutdown(ctx) on SIGTERM; d.Ready() is /readyz
+		Budget: budget.New(nil),                     // 10,000 tokens an answer; the rest by read_more
+		Limit: limit.New(&limit.Options{Limits: []limit.Limit{
 			{Scope: limit.PerOwner, Calls: 60, Per: time.Minute, Running: 4},
 			{Scope: limit.ForAll, Running: 64},
-		}},
+		}}),
 	}))
 	return d
 }
@@ -298,7 +298,7 @@ func readmeAudit(server *mcp.Server, dir string, key []byte) error {
 	defer records.Close() // when nothing is called any more
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Audit: &audit.Options{Log: records},
+		Audit: audit.New(&audit.Options{Log: records}),
 	}))
 	return nil
 }
@@ -313,8 +313,8 @@ func readmeVerify(dir string, key []byte, kept []audit.Head) error {
 func readmeStores(server *mcp.Server) {
 	shared := store.NewMemory(nil) // for many machines: mcpredis.New(client, nil)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Replay: &replay.Options{Store: shared},
-		State:  &state.Options{Store: shared, Argument: "cart", NewTool: "new_cart"},
+		Replay: replay.New(&replay.Options{Store: shared}),
+		State:  state.New(&state.Options{Store: shared, Argument: "cart", NewTool: "new_cart"}),
 	}))
 }
 
@@ -346,9 +346,9 @@ func readFiles(ctx context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallT
 
 func readmeLists(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Batch: &batch.Options{Lists: []batch.List{
+		Batch: batch.New(&batch.Options{Lists: []batch.List{
 			{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
-		}},
+		}}),
 	}))
 }
 
@@ -434,7 +434,7 @@ func readmePayment(err error, limit time.Duration, id string) error {
 
 func readmeRetryServer(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		RetryServer: &retry.ServerOptions{MaxAttempts: 3, Budget: 10 * time.Second},
+		RetryServer: retry.Server(&retry.ServerOptions{MaxAttempts: 3, Budget: 10 * time.Second}),
 	}))
 }
 
@@ -452,10 +452,10 @@ func readmeRetryClient(ctx context.Context, client *mcp.Client, session *mcp.Cli
 
 func readmeDeadline(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Deadline: &deadline.Options{
+		Deadline: deadline.New(&deadline.Options{
 			Limit: 20 * time.Second, // of a call that has none of its own
 			Tools: map[string]time.Duration{"export": 2 * time.Minute},
-		},
+		}),
 	}))
 	server.AddSendingMiddleware(deadline.Sending()) // a person who is asked something may think for longer
 }
@@ -1064,8 +1064,8 @@ func readmeAnswers(t *testing.T) []string {
 		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
 		Retry:     &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time
 		Validate:  &validate.Options{Credentials: validate.RefuseCredentials},
-		Deadline:  &deadline.Options{Limit: 20 * time.Second},
-		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},
+		Deadline:  deadline.New(&deadline.Options{Limit: 20 * time.Second}),
+		Batch:     batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}}),
 	}))
 
 	ours, theirs := mcp.NewInMemoryTransports()

@@ -40,8 +40,8 @@ func TestReplayAndStateInStandard(t *testing.T) {
 				Handlers: map[string]harness.Handler{"add": tr.Handler("h", add)},
 				Middleware: []mcp.Middleware{tr.Middleware("out"), mcpchain.Standard(&mcpchain.Options{
 					Logger: log.Logger(),
-					Replay: &replay.Options{}, State: &state.Options{SaveFailed: true},
-					Batch: &batch.Options{Lists: []batch.List{{Tool: "add", Item: "word", As: "add_many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}},
+					Replay: replay.New(nil), State: state.New(&state.Options{SaveFailed: true}),
+					Batch: batch.New(&batch.Options{Lists: []batch.List{{Tool: "add", Item: "word", As: "add_many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}}),
 				}, tr.Middleware("in"))},
 			})
 			call := func(key, tool, args, want string) *mcp.CallToolResult {

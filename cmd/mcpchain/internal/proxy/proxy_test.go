@@ -308,7 +308,7 @@ func TestWhatReadsMayBeCalledAgain(t *testing.T) {
 	require.Contains(t, textOf(t, c.call("2", "die", `{}`)), "Retry: no, unless you see that it did not take effect.")
 
 	c = connect(t, func(_ *Options, o *mcpchain.Options) {
-		o.RetryServer = &retry.ServerOptions{MaxAttempts: 2}
+		o.RetryServer = retry.Server(&retry.ServerOptions{MaxAttempts: 2})
 	})
 	c.initialize()
 	c.send(`{"jsonrpc":"2.0","id":8,"method":"tools/list"}`)
@@ -566,8 +566,8 @@ func TestStrict(t *testing.T) {
 func TestChangedSuccesses(t *testing.T) {
 	c := connect(t, func(o *Options, m *mcpchain.Options) {
 		o.Decode = true
-		m.Budget = &budget.Options{Size: 300}
-		m.Replay = &replay.Options{}
+		m.Budget = budget.New(&budget.Options{Size: 300})
+		m.Replay = replay.New(nil)
 	})
 	c.initialize()
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
@@ -596,7 +596,9 @@ func TestChangedSuccesses(t *testing.T) {
 
 // A call that takes too long is answered, and the server is told.
 func TestDeadline(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
+	c := connect(t, func(_ *Options, m *mcpchain.Options) {
+		m.Deadline = deadline.New(&deadline.Options{Limit: 100 * time.Millisecond})
+	})
 	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "never", `{}`)), "Timeout: the tool did not finish within 100 ms")
 	for i := range 20 { // the answer comes when the time is up

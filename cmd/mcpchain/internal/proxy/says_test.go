@@ -44,7 +44,9 @@ func (c *client) eventually(want string) string {
 // That the program no longer waits does not prove that the server has stopped. Its late answer is recorded under
 // the reference that the caller has.
 func TestTheServerGoesOn(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
+	c := connect(t, func(_ *Options, m *mcpchain.Options) {
+		m.Deadline = deadline.New(&deadline.Options{Limit: 100 * time.Millisecond})
+	})
 	c.initialize()
 	for name, outcome := range map[string]string{"slow": "outcome=ok success=true", "slow_failure": "outcome=tool_error success=false", "slow_error": "outcome=protocol_error success=false"} {
 		line := c.call(fmt.Sprintf("%q", name), name, `{"n":700}`)
@@ -67,7 +69,7 @@ func TestTheServerGoesOn(t *testing.T) {
 func TestACancelledCallIsAnsweredLate(t *testing.T) {
 	for name, change := range map[string]func(*Options, *mcpchain.Options){
 		"without a limit": func(*Options, *mcpchain.Options) {},
-		"within a limit":  func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: patient} },
+		"within a limit":  func(_ *Options, m *mcpchain.Options) { m.Deadline = deadline.New(&deadline.Options{Limit: patient}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, change)
@@ -89,7 +91,7 @@ func TestACancelledCallIsAnsweredLate(t *testing.T) {
 // A call that is not sent at all is told so: nothing was changed by it.
 func TestACallThatWaitsIsNotSent(t *testing.T) {
 	c := connect(t, func(o *Options, m *mcpchain.Options) {
-		o.Serial, m.Deadline = true, &deadline.Options{Limit: 2 * time.Second, Tools: map[string]time.Duration{"fail": 300 * time.Millisecond}}
+		o.Serial, m.Deadline = true, deadline.New(&deadline.Options{Limit: 2 * time.Second, Tools: map[string]time.Duration{"fail": 300 * time.Millisecond}})
 	})
 	c.initialize()
 	c.send(callLine("1", "never", `{}`))
@@ -210,7 +212,7 @@ func TestOneCallHangs(t *testing.T) {
 // A call that ran into its time limit has had its time: a server that is silent since is ended.
 func TestOneCallHangsLongerThanItsLimit(t *testing.T) {
 	c := connect(t, saying(), func(o *Options, m *mcpchain.Options) {
-		o.Hang, m.Deadline = 300*time.Millisecond, &deadline.Options{Limit: 600 * time.Millisecond}
+		o.Hang, m.Deadline = 300*time.Millisecond, deadline.New(&deadline.Options{Limit: 600 * time.Millisecond})
 	})
 	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Whether it did is not known.")
@@ -222,7 +224,7 @@ func TestOneCallHangsLongerThanItsLimit(t *testing.T) {
 
 	// One that answers pings goes on.
 	c = connect(t, func(o *Options, m *mcpchain.Options) {
-		o.Hang, m.Deadline = 300*time.Millisecond, &deadline.Options{Limit: 100 * time.Millisecond}
+		o.Hang, m.Deadline = 300*time.Millisecond, deadline.New(&deadline.Options{Limit: 100 * time.Millisecond})
 	})
 	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "slow", `{"n":1500}`)), "Whether it did is not known.")
@@ -398,7 +400,7 @@ func TestFailuresShareALook(t *testing.T) {
 func TestRetriedReadsThatHang(t *testing.T) {
 	c := connect(t, saying(), func(o *Options, m *mcpchain.Options) {
 		o.Hang, o.Alone = 200*time.Millisecond, time.Millisecond
-		m.RetryServer = &retry.ServerOptions{MaxAttempts: 5}
+		m.RetryServer = retry.Server(&retry.ServerOptions{MaxAttempts: 5})
 	})
 	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Retry: no. The server was ended before, while it ran the same call.")

@@ -120,7 +120,7 @@ func TestALateAnswerIsForNobodyElse(t *testing.T) {
 		return text, err
 	}
 	c := connect(t, runs(run), func(_ *Options, m *mcpchain.Options) {
-		m.Deadline = &deadline.Options{Limit: -1, Tools: map[string]time.Duration{"slow": 100 * time.Millisecond}}
+		m.Deadline = deadline.New(&deadline.Options{Limit: -1, Tools: map[string]time.Duration{"slow": 100 * time.Millisecond}})
 	})
 	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "slow", `{}`)), "Whether it did is not known.")
