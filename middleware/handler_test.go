@@ -29,11 +29,11 @@ func TestWrappingNoHandlerPanics(t *testing.T) {
 }
 
 // chains are middlewares that change nothing.
-func chains() map[string][]middleware.Middleware {
+func chains() map[string][]mcp.Middleware {
 	var tr harness.Trace
 	user := tr.Middleware("user")
 	ours := layer(&call.Settings{})
-	return map[string][]middleware.Middleware{
+	return map[string][]mcp.Middleware{
 		"none": nil, "nil": {nil}, "user": {user}, "ours": {ours}, "both": {ours, user, ours},
 	}
 }
@@ -106,7 +106,7 @@ func TestTypedNil(t *testing.T) {
 	}
 
 	// A middleware's own typed nil comes back as the handler's nil.
-	typedNil := func(middleware.Handler) middleware.Handler { return returns((*mcp.CallToolResult)(nil), nil) }
+	typedNil := func(mcp.MethodHandler) mcp.MethodHandler { return returns((*mcp.CallToolResult)(nil), nil) }
 	res, err := middleware.Tool(unreachable, typedNil)(t.Context(), toolRequest("t"))
 	require.NoError(t, err)
 	require.Nil(t, res)
@@ -117,8 +117,8 @@ func unreachable(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, er
 }
 
 func TestMiddlewareThatAnswersWithAnotherType(t *testing.T) {
-	wrong := func(res mcp.Result, err error) middleware.Middleware {
-		return func(middleware.Handler) middleware.Handler { return returns(res, err) }
+	wrong := func(res mcp.Result, err error) mcp.Middleware {
+		return func(mcp.MethodHandler) mcp.MethodHandler { return returns(res, err) }
 	}
 	res, err := middleware.Tool(unreachable, wrong(&mcp.GetPromptResult{}, nil))(t.Context(), toolRequest("t"))
 	require.Nil(t, res)
@@ -141,8 +141,8 @@ func TestMiddlewareThatAnswersWithAnotherType(t *testing.T) {
 }
 
 func TestMiddlewareThatCallsAnotherMethod(t *testing.T) {
-	calls := func(method string, req mcp.Request) middleware.Middleware {
-		return func(next middleware.Handler) middleware.Handler {
+	calls := func(method string, req mcp.Request) mcp.Middleware {
+		return func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
 		}
 	}
@@ -162,8 +162,8 @@ func TestMiddlewareThatCallsAnotherMethod(t *testing.T) {
 type contextKey struct{}
 
 // replace returns a middleware that gives the handler another context.
-func replace(with func(context.Context) context.Context) middleware.Middleware {
-	return func(next middleware.Handler) middleware.Handler {
+func replace(with func(context.Context) context.Context) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			return next(with(ctx), method, req)
 		}
@@ -296,7 +296,7 @@ func same[Out any](t *testing.T, name string, h func() (*mcp.CallToolResult, Out
 		t.Run(name+"/"+string(era), func(t *testing.T) {
 			t.Helper()
 			var wire [3]string
-			for i, mw := range [][]middleware.Middleware{nil, {tr.Middleware("user")}, {tr.Middleware("outer"), tr.Middleware("inner")}} {
+			for i, mw := range [][]mcp.Middleware{nil, {tr.Middleware("user")}, {tr.Middleware("outer"), tr.Middleware("inner")}} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 					More: func(server *mcp.Server) {
 						if i == 0 {

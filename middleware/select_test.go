@@ -35,7 +35,7 @@ func TestSelection(t *testing.T) {
 	when := middleware.When(a, func(_ string, req mcp.Request) bool { return call.Target(req) == "search" })
 	for _, c := range []struct {
 		name    string
-		mw      middleware.Middleware
+		mw      mcp.Middleware
 		method  string
 		req     mcp.Request
 		applies bool
@@ -69,7 +69,7 @@ func TestSelection(t *testing.T) {
 
 func TestSelectionBuildsOnce(t *testing.T) {
 	var built, used atomic.Int32
-	mw := func(next middleware.Handler) middleware.Handler {
+	mw := func(next mcp.MethodHandler) mcp.MethodHandler {
 		built.Add(1)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			used.Add(1)
@@ -77,7 +77,7 @@ func TestSelectionBuildsOnce(t *testing.T) {
 		}
 	}
 	var matched atomic.Int32
-	for _, selected := range []middleware.Middleware{
+	for _, selected := range []mcp.Middleware{
 		middleware.ForTools(mw, "t"),
 		middleware.ForMethods(mw, middleware.MethodCallTool),
 		middleware.When(mw, func(string, mcp.Request) bool { matched.Add(1); return true }),
@@ -98,7 +98,7 @@ func TestSelectionBuildsOnce(t *testing.T) {
 
 func TestSelectionOfNoMiddlewareChangesNothing(t *testing.T) {
 	never := func(string, mcp.Request) bool { panic("is not asked") }
-	for _, mw := range []middleware.Middleware{
+	for _, mw := range []mcp.Middleware{
 		middleware.ForTools(nil, "t"), middleware.ForMethods(nil, middleware.MethodCallTool), middleware.When(nil, never),
 	} {
 		want := &mcp.CallToolResult{}

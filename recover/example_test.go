@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -22,7 +23,7 @@ func ExampleNew() {
 	})
 	server.AddReceivingMiddleware(mcprecover.New(&mcprecover.Options{
 		Logger:  slog.New(slog.DiscardHandler), // where the stack goes; nil means slog.Default
-		OnPanic: func(_ context.Context, p *mcprecover.PanicError) { fmt.Println("server:", p) },
+		OnPanic: func(_ context.Context, p *fault.PanicError) { fmt.Println("server:", p) },
 	}))
 
 	ctx := context.Background()
@@ -49,7 +50,7 @@ func ExampleNew() {
 func ExamplePanicError() {
 	err := <-mcprecover.Go(context.Background(), func(context.Context) error { panic("no URL") })
 
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	if errors.As(err, &p) {
 		first, _, _ := strings.Cut(p.Stack(), "\n")
 		fmt.Println(p.Value, p.Unwrap())
@@ -75,7 +76,7 @@ func ExampleGo() {
 
 	fmt.Println(<-good)
 	err := <-bad
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	fmt.Println(err, errors.As(err, &p))
 	// Output:
 	// <nil>

@@ -132,7 +132,7 @@ func TestEveryPanicIsAnAnswer(t *testing.T) {
 func TestAPanicKeepsItsValue(t *testing.T) {
 	value := &struct{ n int }{7}
 	_, err := inside(middleware.MethodCallTool, &mcp.CallToolRequest{}, func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(value) })
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	require.ErrorAs(t, err, &p)
 	require.Same(t, value, p.Value)
 
@@ -227,10 +227,10 @@ func TestOnPanic(t *testing.T) {
 	type key struct{}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		var called atomic.Int32
-		var got *mcprecover.PanicError
+		var got *fault.PanicError
 		var seen context.Context
 		log := harness.NewLog(slog.LevelDebug)
-		options := &mcprecover.Options{Logger: log.Logger(), OnPanic: func(ctx context.Context, p *mcprecover.PanicError) {
+		options := &mcprecover.Options{Logger: log.Logger(), OnPanic: func(ctx context.Context, p *fault.PanicError) {
 			called.Add(1)
 			got, seen = p, ctx
 			panic("the hook is broken")
@@ -254,7 +254,7 @@ func TestOnPanic(t *testing.T) {
 func TestOptionsAreCopied(t *testing.T) {
 	options := &mcprecover.Options{Logger: slog.New(slog.DiscardHandler)}
 	mw := mcprecover.New(options)
-	options.OnPanic = func(context.Context, *mcprecover.PanicError) { t.Error("called") }
+	options.OnPanic = func(context.Context, *fault.PanicError) { t.Error("called") }
 	require.Contains(t, harness.Call(t, rawAt, harness.Panic(1), mw).Text(), "Internal error: ")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
 )
@@ -41,7 +42,7 @@ type ServerOptions struct {
 	// after such an error. Give it only for an error that the handler makes itself when it has done
 	// nothing. The error of a client proves nothing, such as a refused connection or HTTP status 429:
 	// the client may have sent the request before, and the handler may have changed something before.
-	Rules []HintRule
+	Rules []fault.HintRule
 }
 
 // Server returns a middleware that runs a failed handler again before the failure is passed on.
@@ -49,7 +50,7 @@ type ServerOptions struct {
 // a rule is nil.
 //
 // A call of a tool, a resource, a prompt or a completion is tried again if its failure says that a
-// second try can succeed (see [Hint]), and if a second try certainly does no harm: the call reads,
+// second try can succeed (see [fault.Hint]), and if a second try certainly does no harm: the call reads,
 // or it is idempotent, or a fault, a rule or a witness says that it had no effect. Wrong arguments, missing
 // permission, panics and cancelled calls are final, and so is a call for which a person was asked
 // for input.

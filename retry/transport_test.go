@@ -232,8 +232,8 @@ func TestTheWitnessOutweighs(t *testing.T) {
 	client := &http.Client{Transport: retry.Transport(nil, nil)}
 	busy := fault.New(fault.KindServiceUnavailable, "the ledger is busy")
 	saysNone := busy.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-	refusedRule := &retry.Options{Rules: []retry.HintRule{func(error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
+	refusedRule := &retry.Options{Rules: []fault.HintRule{func(error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, true
 	}}}
 	for name, tc := range map[string]struct {
 		path string

@@ -21,8 +21,7 @@
 //
 // [From] takes the value for the whole call: the middleware saves what was changed
 // when the handler has succeeded. [Update] changes it at once. Use it where calls run at
-// the same time: no update is lost. [Shared] is for what all conversations share: a pool, a
-// client.
+// the same time: no update is lost.
 package state
 
 import (

@@ -23,7 +23,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
-	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/correlate/sinks"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/transport"
@@ -36,7 +35,7 @@ func (broken) Handle(context.Context, slog.Record) error { return errors.New("no
 
 // newLogger says what goes where.
 func newLogger() *slog.Logger {
-	file, spool, pager, summary := open("file.log"), open("spool.log"), open("pager.log"), open("summary.log")
+	file, spool, pager := open("file.log"), open("spool.log"), open("pager.log")
 
 	service := sinks.Failover(broken{spool}, spool)
 
@@ -44,7 +43,6 @@ func newLogger() *slog.Logger {
 		file,
 		sinks.Pipe(service, mask.SlogMiddleware(nil)), // the scrubbing stage
 		sinks.Router(sinks.Route{To: pager, When: sinks.Attr("outcome", "panic")}),
-		correlate.Sample(summary, 5*time.Second), // a minute in earnest
 	))
 }
 

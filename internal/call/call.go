@@ -5,7 +5,7 @@
 //   - the call: call.go, settings.go (what the middlewares establish), part.go, witness.go, ending.go,
 //     request.go and stack.go;
 //   - its failure: failure.go carries what package failure makes and decides;
-//   - what is sent and recorded: render.go, content.go, steps.go, toolfailure.go and observe.go send,
+//   - what is sent and recorded: render.go, content.go, steps.go and observe.go send,
 //     record.go records, with package sink;
 //   - what the server is asked: server.go, for package ask.
 //

@@ -18,8 +18,8 @@ import (
 )
 
 // guiding returns a middleware that says the same of every failure.
-func guiding(g failure.Guidance) middleware.Middleware {
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+func guiding(g failure.Guidance) mcp.Middleware {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
 		if f := c.Failure(res, err); f != nil {
 			f.Guide(g)
@@ -29,7 +29,7 @@ func guiding(g failure.Guidance) middleware.Middleware {
 }
 
 // recording returns a middleware that records every call, so that there are references.
-func recording() middleware.Middleware {
+func recording() mcp.Middleware {
 	return establish(&call.Settings{
 		Logger: quiet, Recorder: recorder(func(context.Context, mcp.Request) string { return "r-1" }),
 		Mask: func(text string) string { return text },
@@ -68,7 +68,7 @@ func TestGuidanceOfAnUnknownFailure(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		guidance failure.Guidance
-		mw       middleware.Middleware
+		mw       mcp.Middleware
 		want     string
 	}{
 		{"no, recorded", no, recording(), first + "Retry: no. It is broken.\nReference: r-1 (give it to the user to report)"},
@@ -135,7 +135,7 @@ func TestGuidanceInEveryShape(t *testing.T) {
 func TestNoRuleIsAskedAboutALookup(t *testing.T) {
 	asked := 0
 	rule := func(error) *fault.Error { asked++; return nil }
-	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
 			_, err := c.Server().Tool(nil)
 			require.Error(t, err)

@@ -82,7 +82,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 		fault.NotFound("file", "a"): "cancelled", // whoever worded its end
 		&fault.PanicError{Value: 1}: "panic",
 	} {
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
@@ -94,7 +94,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 func TestOutcomeOfACallWhoseTimeIsOver(t *testing.T) {
 	for limit, want := range map[time.Duration]string{0: "cancelled", time.Hour: "tool_error"} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, c.Failure(nil, context.Canceled)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
@@ -113,7 +113,7 @@ func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
 		{fault.Hint{Retry: fault.RetryYes, After: time.Second, Reason: "It passes"}, fault.Hint{Retry: fault.RetryNo, Reason: "The call was cancelled"}},
 	} {
 		said = c.said
-		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			hint := c2.Failure(nil, errSecret).Hint()
 			hint.Effect = ""
 			require.Equal(t, c.want, hint)
@@ -173,7 +173,7 @@ func TestLevelOf(t *testing.T) {
 func logged(t *testing.T, name string, res mcp.Result, err error, took time.Duration) []harness.Record {
 	t.Helper()
 	log := harness.NewLog(slog.LevelDebug)
-	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger()})
 		c.Log(res, c.Failure(res, err), took)
 		c.Log(res, c.Failure(res, err), took)
@@ -282,7 +282,7 @@ func TestARecordOfACaller(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
 		req := toolRequest("t")
 		req.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: log.Logger()})
 			c.Log(nil, c.Failure(nil, errSecret), 0)
 			return nil, nil
@@ -325,7 +325,7 @@ func TestANilErrorHidesNoOther(t *testing.T) {
 func TestALogThatPanicsIsSurvived(t *testing.T) {
 	panics := slog.New(panicHandler{})
 	require.NotPanics(t, func() {
-		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: panics})
 			c.Log(nil, c.Failure(nil, errSecret), 0)
 			return &mcp.CallToolResult{}, nil
@@ -373,7 +373,7 @@ func TestACallEndsOnce(t *testing.T) {
 // TestClassifiedAnew proves that a middleware that sees another error than the one
 // before knows it anew: the classification belongs to the error.
 func TestClassifiedAnew(t *testing.T) {
-	replaceError := func(next middleware.Handler) middleware.Handler {
+	replaceError := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if _, err := next(ctx, method, req); err != nil {
 				return nil, fault.NotFound("file", "a")
@@ -381,7 +381,7 @@ func TestClassifiedAnew(t *testing.T) {
 			return nil, errors.New("unreachable")
 		}
 	}
-	inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+	inner := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		res, err := next(ctx, c.Method(), req)
 		if f := c.Failure(res, err); f != nil {
 			require.Same(t, f, c.Failure(res, err))

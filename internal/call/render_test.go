@@ -320,13 +320,13 @@ func TestTheOutermostRenderHolds(t *testing.T) {
 	asJSON, plain := middleware.Render(&middleware.RenderOptions{JSON: true}), middleware.Render(nil)
 	e := fault.NotFound("file", "a")
 	for _, c := range []struct {
-		mw   []middleware.Middleware
+		mw   []mcp.Middleware
 		json bool
 	}{
-		{[]middleware.Middleware{asJSON, plain}, true},
-		{[]middleware.Middleware{plain, asJSON}, false},
-		{[]middleware.Middleware{establish(&call.Settings{}), asJSON}, true},
-		{[]middleware.Middleware{establish(&call.Settings{})}, false},
+		{[]mcp.Middleware{asJSON, plain}, true},
+		{[]mcp.Middleware{plain, asJSON}, false},
+		{[]mcp.Middleware{establish(&call.Settings{}), asJSON}, true},
+		{[]mcp.Middleware{establish(&call.Settings{})}, false},
 	} {
 		got := harness.Call(t, rawAt, harness.Fail(e), c.mw...)
 		require.Equal(t, c.json, strings.HasPrefix(got.Text(), "{"), got.Text())
@@ -353,7 +353,7 @@ func TestResultType(t *testing.T) {
 		if at.Era == harness.Current {
 			want = "complete"
 		}
-		for _, mw := range []middleware.Middleware{middleware.Render(nil), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})} {
+		for _, mw := range []mcp.Middleware{middleware.Render(nil), middleware.Render(&middleware.RenderOptions{JSON: true, Structured: true})} {
 			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{mw}})
 			for name := range handlers {
 				got := s.Call(t, name)
@@ -679,7 +679,7 @@ func TestAPanicWhileAnsweringIsSurvived(t *testing.T) {
 // TestWithoutAMask proves that the text of an error goes out as it is, as it would
 // without us, but for that of bugs.
 func TestWithoutAMask(t *testing.T) {
-	ours := func() middleware.Middleware { return establish(&call.Settings{Logger: quiet}) }
+	ours := func() mcp.Middleware { return establish(&call.Settings{Logger: quiet}) }
 	for _, c := range []struct {
 		name string
 		err  error
@@ -746,7 +746,7 @@ func TestUntrustedWordsAreScrubbed(t *testing.T) {
 		"rule, and one from outside": {public{hint: harness.Canary, err: io.EOF}, []fault.HintRule{rule}, "Suggestion: ***."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+			guide := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 				res, err := next(ctx, c.Method(), req)
 				f := c.Failure(res, err)
 				f.Guide(failure.Guidance{Retry: &fault.Retry{Reason: f.Hint().Reason}, Suggestion: f.Fault().Suggestion()})

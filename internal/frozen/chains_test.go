@@ -122,9 +122,9 @@ func maskRules() []mask.Rule {
 	}
 }
 
-func hintRules() []retry.HintRule {
-	return []retry.HintRule{func(err error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, After: 3 * time.Second, Effect: fault.EffectNone}, errors.Is(err, errOurs) || errors.Is(err, errPlain)
+func hintRules() []fault.HintRule {
+	return []fault.HintRule{func(err error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryYes, After: 3 * time.Second, Effect: fault.EffectNone}, errors.Is(err, errOurs) || errors.Is(err, errPlain)
 	}}
 }
 
@@ -263,7 +263,6 @@ func chains() []chain {
 	option("standard, JSON", rendered(middleware.RenderOptions{JSON: true}))
 	option("standard, structured", rendered(middleware.RenderOptions{Structured: true}))
 	option("standard, legacy codes", rendered(middleware.RenderOptions{LegacyCodes: true}))
-	option("standard, tool failure", rendered(middleware.RenderOptions{ToolFailure: true}))
 	option("standard, protocol errors", validated(validate.Options{ProtocolError: true}))
 	option("standard, hides received", validated(validate.Options{HideReceived: true}))
 	option("standard, raw tools", validated(validate.Options{RawTools: true}))

@@ -176,10 +176,9 @@ func doors(add func(string, func(*world, harness.Place))) {
 		w.call(tool, "")
 	})
 	add("IDs, arguments and metrics", func(w *world, at harness.Place) {
-		var counters correlate.Counters
 		w.serve(at, func(o *mcpchain.Options) {
 			o.Correlate = &correlate.Options{
-				NewID: correlate.FromRequest("traceparent", "com.example/request"), Slow: time.Second, Observe: counters.Observe, Stats: &counters.Stats,
+				NewID: correlate.FromRequest("traceparent", "com.example/request"), Slow: time.Second,
 				Advanced: correlate.Advanced{CallerID: correlate.FromRequest("com.example/request"), ArgumentNames: true, ArgumentValues: 200, ReferenceInSuccess: true},
 			}
 		}, "no annotations", map[string]harness.Handler{tool: failing(nil, errPlain, fault.NotFound("file", "a")), "slow": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
@@ -191,7 +190,6 @@ func doors(add func(string, func(*world, harness.Place))) {
 		}
 		w.callWith(w.t.Context(), tool, `{"word":"`+secret+`"}`, mcp.Meta{"com.example/request": "not an id"})
 		w.callWith(w.t.Context(), "slow", "", nil)
-		w.block("counters ", show(counters.String()))
 	})
 	add("a clock that stands", func(w *world, at harness.Place) {
 		asks := func(ctx context.Context, req mcp.Request) (mcp.Result, error) {

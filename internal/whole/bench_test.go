@@ -104,7 +104,7 @@ func BenchmarkSuccess(b *testing.B) {
 		{"retry.Server", retry.Server(nil)},
 		{"audit", everything(logger).Audit}, // beside the disk
 		{"correlate, all of it", correlate.New(&correlate.Options{
-			Logger: logger, Slow: time.Minute, Observe: new(correlate.Counters).Observe,
+			Logger: logger, Slow: time.Minute, Observe: func(context.Context, correlate.Event) {},
 			Advanced: correlate.Advanced{ReferenceInSuccess: true},
 		})},
 		{"mask.Successes", mask.Successes()}, // of a text of 10 bytes; see mask for others

@@ -79,7 +79,7 @@ func TestOrderOfEverything(t *testing.T) {
 		t.Run(string(era), func(t *testing.T) {
 			var tr harness.Trace
 			options := everything(slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr}))
-			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }}
+			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *fault.PanicError) { tr.Note("recover") }}
 			options.Correlate = &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }}
 			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
@@ -312,7 +312,7 @@ func deadlineInStandard(t *testing.T, at harness.Place) {
 	s := harness.Start(t, at, harness.Setup{
 		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
 			Logger:   log.Logger(),
-			Recover:  &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
+			Recover:  &mcprecover.Options{OnPanic: func(context.Context, *fault.PanicError) { tr.Note("recover") }},
 			Deadline: deadline.New(&deadline.Options{Limit: 50 * time.Millisecond, Grace: time.Millisecond}),
 		}, tr.Middleware("a"))},
 		Handlers: map[string]harness.Handler{

@@ -204,7 +204,7 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks", "internal/owner", "internal/listform", "internal/stored", "internal/probe", "validate/playground"}, name):
+	case slices.Contains([]string{"middleware", "retry/client", "transport", "correlate/sinks", "internal/owner", "internal/listform", "internal/stored", "internal/probe", "validate/playground"}, name):
 		return 5
 	case name == "internal/call":
 		return 4

@@ -82,23 +82,6 @@ func readmeHandlers(
 	server.AddPrompt(prompt, middleware.Prompt(get, guard))        // a prompt
 }
 
-// readmeWrap makes handlers that stand in options fail.
-func readmeWrap(
-	complete func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error),
-	ask func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error),
-) (*mcp.ServerOptions, *mcp.ClientOptions) {
-	guard := middleware.Chain(mcprecover.New(nil), mask.New(nil))
-
-	ofServer := &mcp.ServerOptions{
-		CompletionHandler: middleware.Wrap(complete, guard),
-	}
-	ofClient := &mcp.ClientOptions{
-		ElicitationHandler: middleware.Wrap(ask, guard), // a panic would end the client
-	}
-
-	return ofServer, ofClient
-}
-
 func readmeHTTP(server *mcp.Server) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	guarded := auth.RequireBearerToken(verify, nil)(handler)
@@ -128,7 +111,7 @@ func readmeAgent(client *mcp.Client) {
 }
 
 // readmeClassify is docs/errors.md.
-func readmeClassify(err error) (*fault.Error, retry.Hint) {
+func readmeClassify(err error) (*fault.Error, fault.Hint) {
 	known := middleware.Classify(err) // its kind, and the public text
 	hint := middleware.HintOf(err)    // whether a second try can help, and when
 	return known, hint
@@ -489,21 +472,21 @@ func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *c
 		},
 	}
 
-	var calls correlate.Counters
-	expvar.Publish("mcp", &calls)
+	calls := expvar.NewMap("mcp")
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Correlate: &correlate.Options{Observe: calls.Observe, Stats: &calls.Stats},
+		Correlate: &correlate.Options{Observe: func(_ context.Context, e correlate.Event) {
+			calls.Add(fmt.Sprintln(e.Method, e.Tool, e.Outcome, e.Kind, e.Party), 1)
+		}},
 	}))
 	return options
 }
 
-func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger {
+func readmeSinks(file, network, spool, pager slog.Handler) *slog.Logger {
 	service := sinks.Failover(network, spool)
 	logger := slog.New(sinks.Fanout(
 		file,
 		sinks.Pipe(service, mask.SlogMiddleware(nil)), // scrubbed, because it leaves the company
 		sinks.Router(sinks.Route{To: pager, When: sinks.Attr("outcome", "panic")}),
-		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
 	))
 	return logger
 }
@@ -511,7 +494,7 @@ func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger
 func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
 	done := mcprecover.Go(ctx, fetch)
 	// ... other work ...
-	return <-done // a *mcprecover.PanicError if fetch panicked
+	return <-done // a *fault.PanicError if fetch panicked
 }
 
 // pages returns what stands between the fences of this language in the README and
@@ -574,7 +557,7 @@ func TestPay(t *testing.T) {
 
 		mcptest.Expect{
 			Kind:  fault.KindConflict,
-			Retry: retry.No,
+			Retry: fault.RetryNo,
 			Steps: []string{"get_lock"},
 			Text:  []string{"the account is locked"},
 		}.Check(t, res, err)
@@ -797,7 +780,7 @@ func readmeCode(t *testing.T) {
 	require.NotPanics(t, func() {
 		correlate.New(readmeOperate(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil), func(context.Context) string { return "acme" }))
 	})
-	readmeSinks(slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler).Info("to all")
+	readmeSinks(slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler).Info("to all")
 
 	failing := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("sqlite: database is locked (5)")
@@ -809,13 +792,6 @@ func readmeCode(t *testing.T) {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, failing,
 		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil },
 		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
-	ofServer, ofClient := readmeWrap(
-		func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) { panic("hunter2") },
-		func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { panic("hunter2") })
-	_, err := ofServer.CompletionHandler(t.Context(), &mcp.CompleteRequest{Params: &mcp.CompleteParams{}})
-	require.ErrorContains(t, err, "the server failed unexpectedly")
-	_, err = ofClient.ElicitationHandler(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{}})
-	require.ErrorContains(t, err, "the client failed unexpectedly")
 	readmeSome(server)
 	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
 	readmeDeadline(server)

@@ -44,7 +44,7 @@ type answer struct {
 
 // A target is a chain around the handlers of the channels.
 type target struct {
-	handle middleware.Handler
+	handle mcp.MethodHandler
 	mu     sync.Mutex
 	log    bytes.Buffer
 
