@@ -1,7 +1,6 @@
 // Sinks sends the records of calls to several places with package sinks: all of them
-// to a file, a scrubbed copy to a service that is down, panics to a pager, and a failure
-// that repeats itself only once with its count. No place that fails costs a record or an
-// answer. The places are files of the working directory.
+// to a file, a scrubbed copy to a service that is down, and panics to a pager. No place that
+// fails costs a record or an answer. The places are files of the working directory.
 //
 //	go run ./examples/sinks -story               # what a client gets from it
 //	go run ./examples/sinks                      # over stdio
