@@ -28,8 +28,8 @@ func standard(t *testing.T, era harness.Era, annotations *mcp.ToolAnnotations, l
 	return harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
 			Logger:   log.Logger(),
-			Batch:    &batch.Options{Lists: []batch.List{userList}},
-			Deadline: &deadline.Options{Limit: 300 * time.Millisecond, Grace: 10 * time.Millisecond},
+			Batch:    batch.New(&batch.Options{Lists: []batch.List{userList}}),
+			Deadline: deadline.New(&deadline.Options{Limit: 300 * time.Millisecond, Grace: 10 * time.Millisecond}),
 		})},
 		More: func(s *mcp.Server) {
 			mcp.AddTool(s, &mcp.Tool{Name: "get_user", Annotations: annotations}, func(ctx context.Context, req *mcp.CallToolRequest, in userIn) (*mcp.CallToolResult, userOut, error) {
@@ -153,7 +153,7 @@ func TestPairWithDegrade(t *testing.T) {
 	for _, era := range eras {
 		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-				Logger: slog.New(slog.DiscardHandler), Batch: &batch.Options{Lists: lists}, Degrade: &degrade.Options{},
+				Logger: slog.New(slog.DiscardHandler), Batch: batch.New(&batch.Options{Lists: lists}), Degrade: degrade.New(nil),
 			})},
 			More: func(s *mcp.Server) {
 				mcp.AddTool(s, &mcp.Tool{Name: "strict"}, func(ctx context.Context, _ *mcp.CallToolRequest, in in) (*mcp.CallToolResult, strict, error) {

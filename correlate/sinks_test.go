@@ -2,9 +2,10 @@ package correlate_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +16,106 @@ import (
 
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
+
+// A sink is a handler that misbehaves.
+type sink struct {
+	slog.Handler
+	handle func() error
+}
+
+func (s sink) Enabled(context.Context, slog.Level) bool  { return true }
+func (s sink) Handle(context.Context, slog.Record) error { return s.handle() }
+func (s sink) WithAttrs([]slog.Attr) slog.Handler        { return s }
+func (s sink) WithGroup(string) slog.Handler             { return s }
+func (s sink) String() string                            { return "sink" }
+func blocks(until <-chan struct{}) func() error          { return func() error { <-until; return nil } }
+func fails() error                                       { return errors.New("the disk is full") }
+func panicsAlways() error                                { panic("the log is broken") }
+func goexits() error                                     { runtime.Goexit(); return nil }
+func misbehaviours(until <-chan struct{}) map[string]func() error {
+	return map[string]func() error{"fails": fails, "panics": panicsAlways, "blocks": blocks(until), "exits": goexits}
+}
+
+// TestNoRecordIsLost writes into a fan-out and a fail-over of which the first sink
+// misbehaves: the second gets every record, and no answer waits.
+func TestNoRecordIsLost(t *testing.T) {
+	type build func(bad, good slog.Handler) slog.Handler
+	for name, of := range map[string]build{
+		"fan-out": func(bad, good slog.Handler) slog.Handler {
+			return slogmulti.Fanout(correlate.Guard(bad), correlate.Guard(good))
+		},
+		"fail-over": func(bad, good slog.Handler) slog.Handler {
+			return slogmulti.Failover()(correlate.Guard(bad), correlate.Guard(good))
+		},
+		"alone": func(bad, _ slog.Handler) slog.Handler { return bad },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			until := make(chan struct{})
+			defer close(until)
+			for kind, misbehave := range misbehaviours(until) {
+				good := harness.NewLog(slog.LevelInfo)
+				if name == "alone" { // the default log takes what its own cannot
+					before := slog.Default()
+					slog.SetDefault(good.Logger())
+					defer slog.SetDefault(before)
+				}
+				mw := correlate.New(&correlate.Options{Logger: slog.New(of(sink{handle: misbehave}, good.Handler()))})
+				start := time.Now()
+				const calls = 40
+				for i := range calls {
+					_, err := handler(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+						return nil, fmt.Errorf("failure %d", i)
+					}, mcprecover.New(nil), mw)
+					require.NoError(t, err)
+				}
+				records := good.Records()
+				if name == "alone" && kind == "blocks" {
+					require.Empty(t, records, "they are late, and not lost")
+					require.Equal(t, 250*time.Millisecond, time.Since(start))
+					continue
+				}
+				require.Len(t, records, calls, name+" "+kind)
+				for i, r := range records {
+					require.Equal(t, fmt.Sprint("failure ", i), r["error"])
+					require.Equal(t, name == "alone", r["log_failed"] != nil)
+				}
+				switch {
+				case kind != "blocks":
+					require.Zero(t, time.Since(start))
+				default:
+					require.LessOrEqual(t, time.Since(start), 250*time.Millisecond)
+				}
+			}
+		})
+	}
+}
+
+// TestOneStuckLogTakesNothingFromAnother proves that the bound for records that a log
+// holds is its own.
+func TestOneStuckLogTakesNothingFromAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		until := make(chan struct{})
+		defer close(until)
+		bad := correlate.New(&correlate.Options{Logger: slog.New(sink{handle: blocks(until)})})
+		good := harness.NewLog(slog.LevelInfo)
+		fail := func(mw mcp.Middleware) {
+			_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, errSecret }, mw)
+		}
+		for range 20 {
+			fail(bad)
+		}
+		for range 20 {
+			fail(correlate.New(&correlate.Options{Logger: good.Logger()}))
+		}
+		require.Len(t, good.Records(), 20)
+		for _, r := range good.Records() {
+			require.NotContains(t, r, "log_failed")
+		}
+	})
+}
 
 func TestGuardIsASlogHandler(t *testing.T) {
 	log := harness.NewLog(slog.LevelInfo)
@@ -30,131 +129,34 @@ func TestGuardIsASlogHandler(t *testing.T) {
 	require.PanicsWithValue(t, "correlate.Guard: next is nil; give the handler that writes the records", func() { correlate.Guard(nil) })
 }
 
-func TestSample(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := harness.NewLog(slog.LevelDebug)
-		mw := correlate.New(&correlate.Options{Logger: slog.New(correlate.Sample(log.Handler(), time.Minute))})
-		fail := func(err error) {
-			_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, err }, mcprecover.New(nil), mw)
-		}
-		panicky := func() {
-			_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("boom") }, mcprecover.New(nil), mw, mcprecover.New(nil))
-		}
-		other := func() {
-			_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("boom") }, mcprecover.New(nil), mw, mcprecover.New(nil))
-		}
-		for range 10 {
-			fail(errSecret)
-			fail(fmt.Errorf("wrapped: %w", errSecret)) // of another type
-			panicky()
-			other() // in another place
-			_, _ = handler(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.CallToolResult{}, nil }, mw)
-		}
-		require.Len(t, log.Records(), 4+10, "the first of each, and every success")
-		time.Sleep(61 * time.Second)
-		records := log.Records()[14:]
-		require.Len(t, records, 4)
-		for _, r := range records {
-			require.EqualValues(t, 9, r["repeated"])
-			require.NotEmpty(t, r["reference"])
-		}
-		fail(errSecret) // in the next period
-		require.Len(t, log.Records(), 18)
-		time.Sleep(time.Minute)
-		require.EqualValues(t, 1, log.Records()[18]["repeated"])
-		time.Sleep(2 * time.Minute) // nothing happened
-		fail(errSecret)
-		require.Len(t, log.Records(), 20)
-		time.Sleep(2 * time.Minute)
-		require.Len(t, log.Records(), 20)
+// TestRoutingByOutcome sends panics, and nothing else, to a pager.
+func TestRoutingByOutcome(t *testing.T) {
+	pager, all := harness.NewLog(slog.LevelDebug), harness.NewLog(slog.LevelDebug)
+	router := slogmulti.Router().
+		Add(correlate.Guard(pager.Handler()), slogmulti.AttrValueIs("outcome", "panic")).
+		Add(all.Handler()).
+		Handler()
+	s := harness.Start(t, rawAt, harness.Setup{
+		Handlers:   map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(errSecret), "panics": harness.Panic("boom")},
+		Middleware: []mcp.Middleware{mcprecover.New(nil), correlate.New(&correlate.Options{Logger: slog.New(router)}), mcprecover.New(nil)},
 	})
-}
-
-// TestSampleIsBounded proves that a caller that makes every failure look like another
-// neither fills the memory nor the log, and that the counts come out right.
-func TestSampleIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var written, repeated atomic.Int64
-		count := slogmulti.NewHandleInlineHandler(func(_ context.Context, _ []string, _ []slog.Attr, r slog.Record) error {
-			written.Add(1)
-			r.Attrs(func(a slog.Attr) bool {
-				if a.Key == "repeated" {
-					repeated.Add(a.Value.Int64() - 1)
-				}
-				return true
-			})
-			return nil
-		})
-		sampled := slog.New(correlate.Sample(count, time.Minute)).With("a", 1)
-		for i := range 10_000 {
-			sampled.Info("mcp call", "kind", "not_found", "tool", fmt.Sprint("evil", i))
-		}
-		require.LessOrEqual(t, written.Load(), int64(300))
-		time.Sleep(3 * time.Minute)
-		require.EqualValues(t, 10_000, written.Load()+repeated.Load())
-		require.LessOrEqual(t, written.Load(), int64(600))
-	})
-}
-
-// TestSampleIsNotBlinded: a caller that invents tools takes no record of another failure away.
-func TestSampleIsNotBlinded(t *testing.T) {
-	log := harness.NewLog(slog.LevelDebug)
-	sampled := slog.New(correlate.Sample(log.Handler(), time.Minute))
-	for i := range 1000 {
-		sampled.Info("mcp call", "kind", "not_found", "tool", fmt.Sprint("evil", i))
+	for _, name := range []string{"good", "bad", "panics"} {
+		s.Call(t, name)
 	}
-	before := len(log.Records())
-	sampled.Error("mcp call", "kind", "internal_error", "tool", "pay", "stack", "main.pay\n\tmain.go:1")
-	require.Len(t, log.Records(), before+1)
+	require.Equal(t, "panics", pager.Only(t)["tool"])
+	require.Len(t, ofCalls(all), 3)
 }
 
-// TestSampleOfAHandlerThatHangs: what comes at the end of a period waits in one goroutine.
-func TestSampleOfAHandlerThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var hanging atomic.Int64
-		release := make(chan struct{})
-		hang := slogmulti.NewHandleInlineHandler(func(_ context.Context, _ []string, _ []slog.Attr, r slog.Record) error {
-			if r.NumAttrs() > 2 {
-				hanging.Add(1)
-				<-release
-			}
-			return nil
-		})
-		sampled := slog.New(correlate.Sample(hang, time.Minute))
-		for range 100 {
-			sampled.Info("mcp call", "kind", "not_found", "tool", "a")
-			time.Sleep(time.Minute)
-		}
-		require.EqualValues(t, 1, hanging.Load())
-		close(release)
-		time.Sleep(3 * time.Minute)
-	})
-}
-
-// TestSampleOfAHandlerThatPanics: what comes at the end of a period is written in a goroutine
-// of its own, which nothing else recovers.
-func TestSampleOfAHandlerThatPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var repeated atomic.Int64
-		panics := slogmulti.NewHandleInlineHandler(func(_ context.Context, _ []string, _ []slog.Attr, r slog.Record) error {
-			if r.NumAttrs() > 2 {
-				repeated.Add(1)
-				panic("the log is broken")
-			}
-			return nil
-		})
-		sampled := slog.New(correlate.Sample(panics, time.Minute))
-		for range 5 {
-			sampled.Info("mcp call", "kind", "not_found", "tool", "a")
-			sampled.Info("mcp call", "kind", "not_found", "tool", "a")
-			time.Sleep(90 * time.Second)
-		}
-		time.Sleep(3 * time.Minute)
-		require.Positive(t, repeated.Load())
-	})
-}
-
-func TestSampleOptions(t *testing.T) {
-	require.PanicsWithValue(t, "correlate.Sample: next is nil; give the handler that writes the records", func() { correlate.Sample(nil, time.Second) })
-	require.PanicsWithValue(t, "correlate.Sample: every is not positive; give a period, such as time.Minute", func() { correlate.Sample(slog.DiscardHandler, 0) })
+// TestAPipe scrubs a copy of the log, with the reference in it.
+func TestAPipe(t *testing.T) {
+	log := harness.NewLog(slog.LevelInfo)
+	logger := slog.New(slogmulti.Pipe(correlate.SlogMiddleware(), mask.SlogMiddleware(nil)).Handler(log.Handler()))
+	harness.Call(t, rawAt, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		logger.InfoContext(ctx, "password="+harness.Canary, "token", harness.Canary, "at", errors.New("open /srv/"+harness.Canary))
+		return nil, fmt.Errorf("dial postgres://app:%s@10.0.0.7/x", harness.Canary)
+	}, correlate.New(&correlate.Options{Logger: logger}))
+	records := log.Records()
+	require.Len(t, records, 2)
+	require.Equal(t, records[0]["reference"], records[1]["reference"])
+	require.NotContains(t, log.String(), harness.Canary)
 }

@@ -107,7 +107,7 @@ func TestAddToolStandsWhereTheFirstOneFoundTheServer(t *testing.T) {
 func TestAddToolNeverLeavesAToolBare(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
 	require.Panics(t, func() {
-		middleware.AddTool(server, &mcp.Tool{Name: "it"}, double, func(middleware.Handler) middleware.Handler { return nil })
+		middleware.AddTool(server, &mcp.Tool{Name: "it"}, double, func(mcp.MethodHandler) mcp.MethodHandler { return nil })
 	})
 	middleware.AddTool(server, &mcp.Tool{Name: "other"}, double)
 	_, err := connect(t, server).CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: count{1}})
@@ -189,7 +189,7 @@ func TestAddToolProvesThatNothingRan(t *testing.T) {
 		mask.Operator: "Validation Error: not a level: " + harness.Canary + ".\nRetry: only with corrected arguments.",
 	} {
 		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{More: func(server *mcp.Server) {
-			refuses := func(next middleware.Handler) middleware.Handler {
+			refuses := func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 					if r, ok := req.(*mcp.CallToolRequest); ok && r.Params.Name == "closed" {
 						return nil, fault.Denied("change", "the level")

@@ -16,7 +16,7 @@ func TestChainOrder(t *testing.T) {
 	m := tr.Middleware
 	for _, c := range []struct {
 		name  string
-		chain middleware.Middleware
+		chain mcp.Middleware
 		want  string
 	}{
 		{"empty", middleware.Chain(), "h"},
@@ -40,7 +40,7 @@ func TestChainOrder(t *testing.T) {
 
 func TestChainCopiesItsSlice(t *testing.T) {
 	var tr harness.Trace
-	mw := []middleware.Middleware{tr.Middleware("a"), tr.Middleware("b"), nil}
+	mw := []mcp.Middleware{tr.Middleware("a"), tr.Middleware("b"), nil}
 	chain := middleware.Chain(mw...)
 	mw[0], mw[1] = tr.Middleware("x"), nil
 
@@ -54,7 +54,7 @@ func TestChainCopiesItsSlice(t *testing.T) {
 
 func TestChainIsBuiltOnceAndMayBeUsedAgain(t *testing.T) {
 	built := 0
-	mw := func(next middleware.Handler) middleware.Handler {
+	mw := func(next mcp.MethodHandler) mcp.MethodHandler {
 		built++
 		return next
 	}
@@ -72,7 +72,7 @@ func TestChainIsBuiltOnceAndMayBeUsedAgain(t *testing.T) {
 
 func TestChainSaysWhichMiddlewareReturnsNoHandler(t *testing.T) {
 	var tr harness.Trace
-	broken := func(middleware.Handler) middleware.Handler { return nil }
+	broken := func(mcp.MethodHandler) mcp.MethodHandler { return nil }
 	require.PanicsWithValue(t, "middleware.Chain: middleware 2 of 3 returned a nil handler", func() {
 		middleware.Chain(tr.Middleware("a"), broken, tr.Middleware("c"))(returns(nil, nil))
 	})

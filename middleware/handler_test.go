@@ -64,7 +64,7 @@ func TestTypedNil(t *testing.T) {
 	}
 
 	// A middleware's own typed nil comes back as the handler's nil.
-	typedNil := func(middleware.Handler) middleware.Handler { return returns((*mcp.CallToolResult)(nil), nil) }
+	typedNil := func(mcp.MethodHandler) mcp.MethodHandler { return returns((*mcp.CallToolResult)(nil), nil) }
 	res, err := middleware.Tool(unreachable, typedNil)(t.Context(), toolRequest("t"))
 	require.NoError(t, err)
 	require.Nil(t, res)
@@ -75,8 +75,8 @@ func unreachable(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, er
 }
 
 func TestMiddlewareThatAnswersWithAnotherType(t *testing.T) {
-	wrong := func(res mcp.Result, err error) middleware.Middleware {
-		return func(middleware.Handler) middleware.Handler { return returns(res, err) }
+	wrong := func(res mcp.Result, err error) mcp.Middleware {
+		return func(mcp.MethodHandler) mcp.MethodHandler { return returns(res, err) }
 	}
 	res, err := middleware.Tool(unreachable, wrong(&mcp.GetPromptResult{}, nil))(t.Context(), toolRequest("t"))
 	require.Nil(t, res)
@@ -99,8 +99,8 @@ func TestMiddlewareThatAnswersWithAnotherType(t *testing.T) {
 }
 
 func TestMiddlewareThatCallsAnotherMethod(t *testing.T) {
-	calls := func(method string, req mcp.Request) middleware.Middleware {
-		return func(next middleware.Handler) middleware.Handler {
+	calls := func(method string, req mcp.Request) mcp.Middleware {
+		return func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
 		}
 	}
@@ -120,8 +120,8 @@ func TestMiddlewareThatCallsAnotherMethod(t *testing.T) {
 type contextKey struct{}
 
 // replace returns a middleware that gives the handler another context.
-func replace(with func(context.Context) context.Context) middleware.Middleware {
-	return func(next middleware.Handler) middleware.Handler {
+func replace(with func(context.Context) context.Context) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			return next(with(ctx), method, req)
 		}

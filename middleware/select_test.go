@@ -33,7 +33,7 @@ func TestSelection(t *testing.T) {
 	when := middleware.When(a, func(_ string, req mcp.Request) bool { return call.Target(req) == "search" })
 	for _, c := range []struct {
 		name    string
-		mw      middleware.Middleware
+		mw      mcp.Middleware
 		method  string
 		req     mcp.Request
 		applies bool
@@ -67,7 +67,7 @@ func TestSelection(t *testing.T) {
 
 func TestSelectionOfNoMiddlewareChangesNothing(t *testing.T) {
 	never := func(string, mcp.Request) bool { panic("is not asked") }
-	for _, mw := range []middleware.Middleware{
+	for _, mw := range []mcp.Middleware{
 		middleware.ForTools(nil, "t"), middleware.ForMethods(nil, middleware.MethodCallTool), middleware.When(nil, never),
 	} {
 		want := &mcp.CallToolResult{}

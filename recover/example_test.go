@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -21,7 +22,7 @@ func ExampleNew() {
 	})
 	server.AddReceivingMiddleware(mcprecover.New(&mcprecover.Options{
 		Logger:  slog.New(slog.DiscardHandler), // where the stack goes; nil means slog.Default
-		OnPanic: func(_ context.Context, p *mcprecover.PanicError) { fmt.Println("server:", p) },
+		OnPanic: func(_ context.Context, p *fault.PanicError) { fmt.Println("server:", p) },
 	}))
 
 	ctx := context.Background()
@@ -59,7 +60,7 @@ func ExampleGo() {
 
 	fmt.Println(<-good)
 	err := <-bad
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	fmt.Println(err, errors.As(err, &p))
 	// Output:
 	// <nil>

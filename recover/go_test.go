@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -33,7 +34,7 @@ func TestGo(t *testing.T) {
 
 	done = mcprecover.Go(ctx, func(context.Context) error { explode(func() { panic(errSecret) }); return nil })
 	err = <-done
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	require.ErrorAs(t, err, &p)
 	require.Equal(t, errSecret, p.Value)
 	require.ErrorIs(t, err, errSecret)

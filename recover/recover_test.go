@@ -131,7 +131,7 @@ func TestEveryPanicIsAnAnswer(t *testing.T) {
 func TestAPanicKeepsItsValue(t *testing.T) {
 	value := &struct{ n int }{7}
 	_, err := inside(middleware.MethodCallTool, &mcp.CallToolRequest{}, func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(value) })
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	require.ErrorAs(t, err, &p)
 	require.Same(t, value, p.Value)
 
@@ -226,10 +226,10 @@ func TestOnPanic(t *testing.T) {
 	type key struct{}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		var called atomic.Int32
-		var got *mcprecover.PanicError
+		var got *fault.PanicError
 		var seen context.Context
 		log := harness.NewLog(slog.LevelDebug)
-		options := &mcprecover.Options{Logger: log.Logger(), OnPanic: func(ctx context.Context, p *mcprecover.PanicError) {
+		options := &mcprecover.Options{Logger: log.Logger(), OnPanic: func(ctx context.Context, p *fault.PanicError) {
 			called.Add(1)
 			got, seen = p, ctx
 			panic("the hook is broken")

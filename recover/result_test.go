@@ -199,7 +199,7 @@ func TestUnwritableResults(t *testing.T) {
 			require.Equal(t, fault.Generic(fault.KindInternal).WithRetry(want).WithParty(fault.PartyServer).Data(), f.Data())
 		})
 	}
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	_, err := inside(middleware.MethodCallTool, nil, returns(tool(mcp.CallToolResult{StructuredContent: failing{"panic"}})))
 	require.ErrorAs(t, err, &p)
 	require.Contains(t, p.Stack(), "failing.MarshalJSON")

@@ -41,6 +41,10 @@ func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 	if l.owner != nil {
 		opts.Owner = l.owner
 	}
+	var bound mcp.Middleware
+	if l.limits != nil {
+		bound = limit.New(l.limits)
+	}
 	run := &batch.RunOptions[json.RawMessage]{Concurrency: 1}
 	if l.run != nil {
 		run = l.run
@@ -67,10 +71,10 @@ func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 			})
 		},
 		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-			Logger: slog.New(slog.DiscardHandler), Replay: opts, Limit: l.limits,
-			Batch: &batch.Options{Lists: []batch.List{
+			Logger: slog.New(slog.DiscardHandler), Replay: replay.New(opts), Limit: bound,
+			Batch: batch.New(&batch.Options{Lists: []batch.List{
 				{Tool: "pay", Item: "amount", As: "pay_all", Run: run}, {Tool: "pay", Item: "amount", As: "pay_each", Run: run},
-			}},
+			}}),
 		})},
 	})
 }

@@ -212,7 +212,7 @@ func TestServerAndWitness(t *testing.T) {
 		begun bool
 		tool  *mcp.ToolAnnotations
 		whole func(string) bool
-		rules []retry.HintRule
+		rules []fault.HintRule
 		runs  int
 	}{
 		"nothing is known":                   {nil, false, nil, nil, nil, 1},
@@ -222,11 +222,11 @@ func TestServerAndWitness(t *testing.T) {
 		"it took effect":                     {nil, true, nil, always, nil, 1},
 		"it was lost":                        {errElse, true, nil, always, nil, 1},
 		"it took effect, and does no harm":   {nil, true, harmless, always, nil, 3},
-		"it took effect, and a rule says that it did not": {nil, true, nil, nil, []retry.HintRule{func(error) (retry.Hint, bool) {
-			return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
+		"it took effect, and a rule says that it did not": {nil, true, nil, nil, []fault.HintRule{func(error) (fault.Hint, bool) {
+			return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, true
 		}}, 1},
-		"nothing is known, and a rule says that nothing was done": {nil, false, nil, nil, []retry.HintRule{func(error) (retry.Hint, bool) {
-			return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
+		"nothing is known, and a rule says that nothing was done": {nil, false, nil, nil, []fault.HintRule{func(error) (fault.Hint, bool) {
+			return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, true
 		}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

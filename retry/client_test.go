@@ -619,7 +619,7 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 				Handlers: map[string]harness.Handler{"pay": pay},
 				Middleware: []mcp.Middleware{
 					mcprecover.New(quiet), mask.New(&mask.Options{Logger: quiet.Logger}), retry.New(nil),
-					retry.Server(&retry.ServerOptions{Rules: [][]retry.HintRule{nil, {refusals}}[random.IntN(2)]}), mcprecover.New(quiet),
+					retry.Server(&retry.ServerOptions{Rules: [][]fault.HintRule{nil, {refusals}}[random.IntN(2)]}), mcprecover.New(quiet),
 				},
 			})
 			session.Caller.AddSendingMiddleware(client.New(&client.Options{MaxAttempts: 5}))

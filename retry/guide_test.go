@@ -622,15 +622,15 @@ func TestNothingPrivateLeaves(t *testing.T) {
 
 func TestOptionsOfNew(t *testing.T) {
 	require.NotPanics(t, func() { retry.New(nil) })
-	rule := func(error) (retry.Hint, bool) { return retry.Hint{}, false }
-	o := retry.Options{Rules: []retry.HintRule{rule}, InitialInterval: time.Minute}
+	rule := func(error) (fault.Hint, bool) { return fault.Hint{}, false }
+	o := retry.Options{Rules: []fault.HintRule{rule}, InitialInterval: time.Minute}
 	retry.New(&o)
 	require.Zero(t, o.MaxAttempts)
 	require.Zero(t, o.RefuseAfter)
 	for text, bad := range map[string]retry.Options{
 		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
 		"retry.New: Options.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
-		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                  {Rules: []retry.HintRule{rule, nil}},
+		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                  {Rules: []fault.HintRule{rule, nil}},
 	} {
 		require.PanicsWithValue(t, text, func() { retry.New(&bad) })
 	}

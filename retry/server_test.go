@@ -122,11 +122,11 @@ func TestServerDecides(t *testing.T) {
 		reads  = &mcp.ToolAnnotations{ReadOnlyHint: true}
 	)
 	errOwn := errors.New("the backend hiccuped")
-	rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, errors.Is(err, errOwn)
+	rules := []fault.HintRule{func(err error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, errors.Is(err, errOwn)
 	}}
-	everything := []retry.HintRule{func(error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
+	everything := []fault.HintRule{func(error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, true
 	}}
 	guided := func(effect fault.Effect) harness.Handler { return said(fault.Retry{ShouldRetry: true, Effect: effect}) }
 	for name, c := range map[string]struct {
@@ -142,10 +142,10 @@ func TestServerDecides(t *testing.T) {
 		"a write of unknown effect":         {tool: writes, fails: guided(fault.EffectUnknown)},
 		"a read of unknown effect":          {tool: reads, fails: guided(fault.EffectUnknown), again: true},
 		"a write whose upstream refused":    {tool: writes, fails: harness.Fail(errNobody)},
-		"the same, trusted":                 {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}, again: true},
+		"the same, trusted":                 {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []fault.HintRule{refusals}}, again: true},
 		"a write that is limited":           {tool: writes, fails: limited(time.Second), again: true},
-		"unknown effect, refusals trusted":  {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}},
-		"a rule that panics":                {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []retry.HintRule{panicking}}},
+		"unknown effect, refusals trusted":  {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{Rules: []fault.HintRule{refusals}}},
+		"a rule that panics":                {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []fault.HintRule{panicking}}},
 		"a write that took effect":          {tool: writes, fails: guided(fault.EffectCommitted)},
 		"a write that may be repeated":      {tool: writes, fails: down, options: retry.ServerOptions{Repeatable: always}, again: true},
 		"a write that took effect, same":    {tool: writes, fails: guided(fault.EffectCommitted), options: retry.ServerOptions{Repeatable: always}},
@@ -201,15 +201,15 @@ func TestServerDecides(t *testing.T) {
 // errNobody is what a handler gets when nobody listens.
 var errNobody = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 
-func panicking(error) (retry.Hint, bool) { panic("a rule of the program's") }
+func panicking(error) (fault.Hint, bool) { panic("a rule of the program's") }
 
 // refusals is the rule of a program whose handlers change one thing each: when its error tells
 // that what they called did nothing, nothing was done.
 // refusals is the rule of a program that takes the responsibility for what its client sends once.
-func refusals(err error) (retry.Hint, bool) {
+func refusals(err error) (fault.Hint, bool) {
 	hint := middleware.HintOf(err)
 	hint.Effect = fault.EffectNone
-	return hint, hint.Retry == retry.Yes && (hint.Status == 429 || errors.Is(err, syscall.ECONNREFUSED))
+	return hint, hint.Retry == fault.RetryYes && (hint.Status == 429 || errors.Is(err, syscall.ECONNREFUSED))
 }
 
 func triedUpstream() *mcp.CallToolResult {
@@ -256,7 +256,7 @@ func TestServerLeavesOtherMethodsAlone(t *testing.T) {
 			return nil, fault.Unavailable("it").After(time.Millisecond)
 		}
 	}
-	handler := middleware.Chain(retry.Server(&retry.ServerOptions{Repeatable: always}), failing)(nil)
+	handler := middleware.Chain(retry.Server(&retry.ServerOptions{Repeatable: always}), failing)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
 	for method, req := range map[string]mcp.Request{
 		call.MethodListTools:                    &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}},
 		call.MethodListPrompts:                  &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}},
@@ -442,8 +442,8 @@ func TestServerMergesItsMeta(t *testing.T) {
 	})
 	t.Run("failure of its own words", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-				return retry.Hint{Retry: retry.Yes}, errors.Is(err, io.ErrNoProgress)
+			rules := []fault.HintRule{func(err error) (fault.Hint, bool) {
+				return fault.Hint{Retry: fault.RetryYes}, errors.Is(err, io.ErrNoProgress)
 			}}
 			var res mcp.CallToolResult
 			res.SetError(io.ErrNoProgress)
@@ -495,7 +495,7 @@ func TestServerLogsWhatIsLost(t *testing.T) {
 func TestServerClipsWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
-		rules := []retry.HintRule{func(error) (retry.Hint, bool) { return retry.Hint{Retry: retry.Yes}, true }}
+		rules := []fault.HintRule{func(error) (fault.Hint, bool) { return fault.Hint{Retry: fault.RetryYes}, true }}
 		s := play(harness.Fail(errors.New("x"+strings.Repeat("é", 5000))), succeed)
 		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, s.handle,
 			mask.New(&mask.Options{Logger: log.Logger()}), retry.Server(&retry.ServerOptions{Repeatable: always, Rules: rules}))
@@ -543,7 +543,7 @@ func TestServerLeavesLongWaitsToTheCaller(t *testing.T) {
 // Options of a server are copied, and a mistake in them is told at once.
 func TestServerOptions(t *testing.T) {
 	require.NotPanics(t, func() { retry.Server(nil) })
-	rules := []retry.HintRule{func(error) (retry.Hint, bool) { return retry.Hint{}, false }}
+	rules := []fault.HintRule{func(error) (fault.Hint, bool) { return fault.Hint{}, false }}
 	o := retry.ServerOptions{Rules: rules, InitialInterval: 3 * time.Second}
 	retry.Server(&o)
 	require.Zero(t, o.MaxAttempts)
@@ -551,7 +551,7 @@ func TestServerOptions(t *testing.T) {
 		"retry.Server: ServerOptions.MaxAttempts is negative; leave it zero for the default":                                         {MaxAttempts: -1},
 		"retry.Server: ServerOptions.Budget is negative; leave it zero for the default":                                              {Budget: -1},
 		"retry.Server: ServerOptions.InitialInterval is negative; leave it zero for the default":                                     {InitialInterval: -1},
-		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                      {Rules: []retry.HintRule{rules[0], nil}},
+		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                      {Rules: []fault.HintRule{rules[0], nil}},
 		"retry.Server: ServerOptions.InitialInterval is longer than Budget (1m0s > 10s); make it shorter, or leave one of them zero": {InitialInterval: time.Minute},
 	} {
 		require.PanicsWithValue(t, text, func() { retry.Server(&bad) })
@@ -561,8 +561,8 @@ func TestServerOptions(t *testing.T) {
 // The canary stands in errors, causes and panics of every attempt.
 func TestServerHidesTheSecret(t *testing.T) {
 	bubble(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-			return retry.Hint{Retry: retry.Yes}, errors.Is(err, errCanary)
+		rules := []fault.HintRule{func(err error) (fault.Hint, bool) {
+			return fault.Hint{Retry: fault.RetryYes}, errors.Is(err, errCanary)
 		}}
 		var logged bytes.Buffer
 		s := play(harness.Fail(errCanary), harness.Fail(fmt.Errorf("again: %w", errCanary)), harness.Panic(harness.Canary))

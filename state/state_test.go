@@ -750,7 +750,6 @@ func TestProgrammersErrors(t *testing.T) {
 		"state.New: Options.Expiry is negative; leave it zero for the default":            func() { state.New(&state.Options{Expiry: -1}) },
 		"state.New: Options.Limits.ValueBytes is negative; leave it zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
 		"state.For: Options.Store is nil; give the store that the middleware has":         func() { state.For[cart](nil) },
-		"state.Share: open is nil; give the function that opens the resource":             func() { state.Share[int](nil, nil, nil) },
 	} {
 		require.PanicsWithValue(t, want, wrong)
 	}

@@ -277,7 +277,7 @@ func TestAbandonedCallsUnderAKey(t *testing.T) {
 		t.Run(of.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWaiting(t, of, transport.Options{CancelOlder: true}, mcpchain.Options{
-				Replay: &replay.Options{Owner: func(context.Context, mcp.Request) string { return "o" }},
+				Replay: replay.New(&replay.Options{Owner: func(context.Context, mcp.Request) string { return "o" }}),
 			}, nil)
 			const key = `,"io.modelcontextprotocol/idempotencyKey":"0198c7f2-9d3e"`
 			w.abandon(t, 1, key)
@@ -306,7 +306,7 @@ func TestWhoGivesUp(t *testing.T) {
 		})
 	}
 	of := sorts()[0]
-	w := newWaiting(t, of, transport.Options{}, mcpchain.Options{Deadline: &deadline.Options{Limit: time.Hour}}, impatient)
+	w := newWaiting(t, of, transport.Options{}, mcpchain.Options{Deadline: deadline.New(&deadline.Options{Limit: time.Hour})}, impatient)
 	_, err := w.answer(t.Context(), w.call(1, ""))
 	require.NoError(t, err)
 	require.ErrorIs(t, <-w.ended, transport.ErrAbandoned)

@@ -53,7 +53,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if err != nil {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
-	return middleware.Tool(h, call.WrapLayer(&checker{validator: v, schema: s}, nil))
+	return middleware.Tool(h, call.WrapLayer("validate.Tool", &checker{validator: v, schema: s}, nil))
 }
 
 // A checker is what Tool makes of a schema.

@@ -257,7 +257,7 @@ func TestItems(t *testing.T) {
 			return nil, in, nil
 		})
 		opts := quiet()
-		opts.Batch = &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}}
+		opts.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}})
 		tracing := mcpotel.New(b.opts)
 		server.AddReceivingMiddleware(tracing, mcpchain.Standard(opts, tracing))
 		session := serve(t, server, era, transport, nil, nil)
@@ -303,7 +303,7 @@ func TestAttempts(t *testing.T) {
 		server.AddTool(&mcp.Tool{Name: "flaky", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 			middleware.Tool(handler, tracing))
 		opts := quiet()
-		opts.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond}
+		opts.RetryServer = retry.Server(&retry.ServerOptions{InitialInterval: time.Millisecond})
 		server.AddReceivingMiddleware(tracing, mcpchain.Standard(opts))
 		session := serve(t, server, era, transport, nil, nil)
 		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "flaky"})

@@ -107,15 +107,15 @@ func run(ctx context.Context, address string, longest time.Duration, calls *drai
 		mcpchain.Standard(&mcpchain.Options{
 			Logger:    logger,
 			Correlate: &correlate.Options{Slow: 2 * time.Second},
-			Audit:     &audit.Options{Log: records},
-			Drain:     &drain.Options{Drain: calls},
-			Limit: &limit.Options{Shared: shared, Limits: []limit.Limit{
+			Audit:     audit.New(&audit.Options{Log: records}),
+			Drain:     drain.New(&drain.Options{Drain: calls}),
+			Limit: limit.New(&limit.Options{Shared: shared, Limits: []limit.Limit{
 				{Scope: limit.PerOwner, Calls: 1200, Running: 8}, // a minute, over all servers; at once, on each
 				{Name: "payments", Scope: limit.PerOwner, Tools: []string{"pay_invoice"}, Calls: 5},
 				{Scope: limit.ForAll, Running: 64},
-			}},
-			Replay:   replays,
-			Deadline: &deadline.Options{Limit: longest},
+			}}),
+			Replay:   replay.New(replays),
+			Deadline: deadline.New(&deadline.Options{Limit: longest}),
 		}))
 	return serve(ctx, server, address, users.verify, calls)
 }

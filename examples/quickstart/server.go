@@ -23,7 +23,7 @@ func serve(wrap bool) error {
 	// Standard output belongs to the transport, so the log goes to standard error.
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	// Calls have 50 s; this one has less, so that you need not wait.
-	limits := &deadline.Options{Tools: map[string]time.Duration{"charge_card": time.Second / 2}}
+	limits := deadline.New(&deadline.Options{Tools: map[string]time.Duration{"charge_card": time.Second / 2}})
 
 	// ------------------------------------------------------------------
 	// These two lines are all there is between "without" and "with":

@@ -23,7 +23,6 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/drain"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -130,14 +129,14 @@ func packages() *table {
 		{"`mask`", mask.New(&mask.Options{Logger: unwritten()})},
 		{"`validate`", validate.New(nil)},
 		{"`retry`", retry.New(nil)},
-		{"`retry.Server`", optional.Of(all.RetryServer)},
+		{"`retry.Server`", all.RetryServer},
 		{"`deadline`", deadline.New(nil)},
-		{"`batch` (a call that is no list)", optional.Of(all.Batch)},
+		{"`batch` (a call that is no list)", all.Batch},
 		{"`degrade`", degrade.New(nil)},
-		{"`limit`", optional.Of(all.Limit)},
-		{"`drain`", optional.Of(all.Drain)},
+		{"`limit`", all.Limit},
+		{"`drain`", all.Drain},
 		{"`budget`", budget.New(nil)},
-		{"`audit` (to a sink that does nothing)", optional.Of(all.Audit)},
+		{"`audit` (to a sink that does nothing)", all.Audit},
 		{"`replay` (a call without a key)", replay.New(&replay.Options{Store: store.NewMemory(nil)})},
 		{"`state` (a call without a handle)", state.New(&state.Options{Store: store.NewMemory(nil), Argument: "cart"})},
 	} {
@@ -150,16 +149,16 @@ func packages() *table {
 func everything(logger *slog.Logger) *mcpchain.Options {
 	return &mcpchain.Options{
 		Logger:      logger,
-		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil), Logger: unwritten()},
-		Batch:       &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}},
-		Degrade:     &degrade.Options{},
-		Deadline:    &deadline.Options{},
-		RetryServer: &retry.ServerOptions{InitialInterval: time.Nanosecond},
-		Drain:       &drain.Options{Drain: &drain.Drain{}},
-		Budget:      &budget.Options{},
-		Limit: &limit.Options{
+		Audit:       audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil), Logger: unwritten()}),
+		Batch:       batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}}),
+		Degrade:     degrade.New(nil),
+		Deadline:    deadline.New(nil),
+		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Nanosecond}),
+		Drain:       drain.New(&drain.Options{Drain: &drain.Drain{}}),
+		Budget:      budget.New(nil),
+		Limit: limit.New(&limit.Options{
 			Limits: []limit.Limit{{Scope: limit.ForAll, Calls: 1 << 30, Running: 1000}}, Logger: unwritten(),
-		},
+		}),
 	}
 }
 

@@ -37,7 +37,7 @@ func TestGuidanceHasTheLastWord(t *testing.T) {
 func TestNoRuleIsAskedAboutALookup(t *testing.T) {
 	asked := 0
 	rule := func(error) *fault.Error { asked++; return nil }
-	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+	looking := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
 			_, err := c.Server().Tool(nil)
 			require.Error(t, err)

@@ -35,7 +35,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 		fault.NotFound("file", "a"): "cancelled", // whoever worded its end
 		&fault.PanicError{Value: 1}: "panic",
 	} {
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, c.Judge(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
@@ -47,7 +47,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 func TestOutcomeOfACallWhoseTimeIsOver(t *testing.T) {
 	for limit, want := range map[time.Duration]string{0: "cancelled", time.Hour: "tool_error"} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, c.Judge(nil, context.Canceled)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
@@ -66,12 +66,12 @@ func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
 		{fault.Hint{Retry: fault.RetryYes, After: time.Second, Reason: "It passes"}, fault.Hint{Retry: fault.RetryNo, Reason: "The call was cancelled"}},
 	} {
 		said = c.said
-		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			hint := c2.Judge(nil, errSecret).Hint()
 			hint.Effect = ""
 			require.Equal(t, c.want, hint)
 			return nil, nil
-		}))(nil)
+		}))(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
 		_, _ = handle(ctx, middleware.MethodCallTool, toolRequest("t"))
 	}
 }
@@ -109,7 +109,7 @@ func TestWhoseLoggerHolds(t *testing.T) {
 func logged(t *testing.T, name string, res mcp.Result, err error, took time.Duration) []harness.Record {
 	t.Helper()
 	log := harness.NewLog(slog.LevelDebug)
-	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger()})
 		c.Log(res, c.End(res, err), took)
 		c.Log(res, c.End(res, err), took)
@@ -181,7 +181,7 @@ func TestARecordOfACaller(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
 		req := toolRequest("t")
 		req.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: log.Logger()})
 			c.Log(nil, c.Judge(nil, errSecret), 0)
 			return nil, nil
@@ -224,7 +224,7 @@ func TestANilErrorHidesNoOther(t *testing.T) {
 func TestALogThatPanicsIsSurvived(t *testing.T) {
 	panics := slog.New(panicHandler{})
 	require.NotPanics(t, func() {
-		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: panics})
 			c.Log(nil, c.Judge(nil, errSecret), 0)
 			return &mcp.CallToolResult{}, nil

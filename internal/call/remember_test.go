@@ -45,7 +45,7 @@ func (l *catalog) handle(_ context.Context, method string, req mcp.Request) (mcp
 
 // looks returns a handler that looks up the tool of each call, and the description that it found.
 func looks(found *string, next mcp.MethodHandler, more ...mcp.Middleware) mcp.MethodHandler {
-	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
 			tool, err := c.Server().Tool(next)
 			if *found = fmt.Sprint(err); err == nil {
@@ -133,7 +133,7 @@ func TestNamesAreThoseOfTheirCaller(t *testing.T) {
 		slices.Reverse(tools)
 		tools[7] = nil
 		var names []string
-		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
 				names = slices.Concat(c.Server().Names()...)
 			}
@@ -328,7 +328,7 @@ func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
 	for method, want := range map[string]fault.Effect{
 		middleware.MethodCallTool: fault.EffectNone, middleware.MethodReadResource: fault.EffectNone, middleware.MethodGetPrompt: fault.EffectNone,
 	} {
-		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			advice := c.Judge(nil, refused).Again(failure.Situation{
 				Safety: func() failure.Safety { return c.SafetyIn(ctx, next) }, Costly: method == middleware.MethodCallTool,
 			}).Retry
@@ -349,7 +349,7 @@ func TestAKeyTakesNothingAway(t *testing.T) {
 		middleware.MethodReadResource: {failure.Reads, failure.Reads, failure.Writes},
 		"own/method":                  {failure.Writes, failure.Keyed, failure.Writes},
 	} {
-		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			under := func(again bool) failure.Safety {
 				return c.SafetyIn(call.WithKey(ctx, "k", func() bool { return again }), next)
 			}
@@ -369,7 +369,7 @@ func TestACursorThatDoesNotLast(t *testing.T) {
 		list := pagesOf(tools, 10, &asked, nil)
 		var names []string
 		var found error
-		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
 				_, found = c.Server().Tool(nil)
 				names = slices.Concat(c.Server().Names()...)

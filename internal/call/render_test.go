@@ -148,13 +148,13 @@ func TestTheOutermostRenderHolds(t *testing.T) {
 	asJSON, plain := middleware.Render(&middleware.RenderOptions{JSON: true}), middleware.Render(nil)
 	e := fault.NotFound("file", "a")
 	for _, c := range []struct {
-		mw   []middleware.Middleware
+		mw   []mcp.Middleware
 		json bool
 	}{
-		{[]middleware.Middleware{asJSON, plain}, true},
-		{[]middleware.Middleware{plain, asJSON}, false},
-		{[]middleware.Middleware{establish(&call.Settings{}), asJSON}, true},
-		{[]middleware.Middleware{establish(&call.Settings{})}, false},
+		{[]mcp.Middleware{asJSON, plain}, true},
+		{[]mcp.Middleware{plain, asJSON}, false},
+		{[]mcp.Middleware{establish(&call.Settings{}), asJSON}, true},
+		{[]mcp.Middleware{establish(&call.Settings{})}, false},
 	} {
 		got := harness.Call(t, rawAt, harness.Fail(e), c.mw...)
 		require.Equal(t, c.json, strings.HasPrefix(got.Text(), "{"), got.Text())

@@ -309,7 +309,7 @@ func (*evilStatus) Details() (details []any) { return nil }
 // TestFailureHint looks at a failure inside of its call.
 func TestFailureHint(t *testing.T) {
 	hint := func(ctx context.Context, res mcp.Result, err error, settings ...*call.Settings) (h fault.Hint) {
-		mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		mw := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			for _, s := range settings {
 				c.Establish(s)
 			}

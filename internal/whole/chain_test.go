@@ -33,7 +33,6 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -80,25 +79,26 @@ func TestOrderOfEverything(t *testing.T) {
 		t.Run(string(era), func(t *testing.T) {
 			var tr harness.Trace
 			options := everything(slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr}))
-			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }}
+			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *fault.PanicError) { tr.Note("recover") }}
 			options.Correlate = &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }}
 			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
 			options.Validate = &validate.Options{Names: func(context.Context, string) []string { tr.Note("names"); return nil }}
-			options.Deadline.(*deadline.Options).Owner = func(context.Context, mcp.Request) string { tr.Note("limit"); return "me" }
-			options.Limit.(*limit.Options).Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
-			options.Audit.(*audit.Options).Log = audit.NewLog(func(entries []audit.Entry) error {
+			options.Deadline = deadline.New(&deadline.Options{Owner: func(context.Context, mcp.Request) string { tr.Note("limit"); return "me" }})
+			options.Limit = limit.New(&limit.Options{Limits: manyCalls, Owner: func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }})
+			options.Audit = audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
 					tr.Note(e.Record.Event)
 				}
 				return nil
-			}, nil)
-			options.Budget.(*budget.Options).Size = 300
-			options.Budget.(*budget.Options).Count = func(text string) int { tr.Note("size"); return len(text) }
-			options.RetryServer.(*retry.ServerOptions).Repeatable = func(string) bool { return true }
-			options.Batch = &batch.Options{Lists: []batch.List{
+			}, nil)})
+			options.Budget = budget.New(&budget.Options{Size: 300, Count: func(text string) int { tr.Note("size"); return len(text) }})
+			options.RetryServer = retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond, Repeatable: func(string) bool { return true }})
+			ending := new(drain.Drain)
+			options.Drain = drain.New(&drain.Options{Drain: ending})
+			options.Batch = batch.New(&batch.Options{Lists: []batch.List{
 				{Tool: "busy", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}},
-			}}
+			}})
 			seen := harness.Look(func(_ context.Context, res mcp.Result, _ error) {
 				if tool, ok := res.(*mcp.CallToolResult); ok && tool != nil && tool.Meta[degrade.MetaKey] != nil {
 					tr.Note("degraded")
@@ -146,7 +146,7 @@ func TestOrderOfEverything(t *testing.T) {
 			s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 				Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"))}, Handlers: handlers,
 			})
-			require.NoError(t, options.Drain.(*drain.Options).Drain.Shutdown(t.Context()))
+			require.NoError(t, ending.Shutdown(t.Context()))
 			tr.Take()
 			require.Equal(t, fault.KindServiceUnavailable, s.CallTool(t.Context(), "good", json.RawMessage(`{}`)).Fault().Kind())
 			require.Equal(t, "id begin end log", tr.Take())
@@ -175,10 +175,10 @@ func TestListsCountByTheirItems(t *testing.T) {
 			}},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
 				Logger: slog.New(slog.DiscardHandler),
-				Batch:  &batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many"}}},
-				Limit: &limit.Options{Stats: &stats, Limits: []limit.Limit{
+				Batch:  batch.New(&batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many"}}}),
+				Limit: limit.New(&limit.Options{Stats: &stats, Limits: []limit.Limit{
 					{Name: "rate", Calls: 6, Per: time.Hour}, {Name: "one", Running: 1}, {Tools: []string{"it"}, Scope: limit.PerTool, Running: 1},
-				}},
+				}}),
 			})},
 		})
 		many := func(words ...string) harness.Answer {
@@ -207,8 +207,8 @@ func TestAuditOfLists(t *testing.T) {
 	s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
 		Handlers: map[string]harness.Handler{"it": harness.Succeed()},
 		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-			Audit: &audit.Options{Log: records},
-			Batch: &batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}},
+			Audit: audit.New(&audit.Options{Log: records}),
+			Batch: batch.New(&batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}}),
 		}, audit.New(&audit.Options{Log: records}))},
 	})
 	require.Nil(t, s.CallTool(t.Context(), "it", map[string]any{"word": "x"}).Fault())
@@ -325,8 +325,8 @@ func TestSuccessIsUntouched(t *testing.T) {
 	}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		all := everything(nil)
-		all.Batch = &batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}}
-		all.Budget.(*budget.Options).ReadMore = "good" // the server's own tool, beside which none is added
+		all.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}})
+		all.Budget = budget.New(&budget.Options{ReadMore: "good"}) // the server's own tool, beside which none is added
 		chains := [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}, {mcpchain.Standard(all)}}
 		sent := make([]string, len(chains))
 		for i, mw := range chains {
@@ -396,9 +396,9 @@ func failings() []failing {
 
 // chainOf returns the middlewares of a chain like "recover > mask", outermost first.
 func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
-	all := everything(log)
 	var mw []mcp.Middleware
 	for _, name := range strings.Split(chain, " > ") {
+		all := everything(log) // each with middlewares of its own
 		switch name {
 		case "recover":
 			mw = append(mw, mcprecover.New(&mcprecover.Options{Logger: log}))
@@ -411,21 +411,21 @@ func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
 		case "validate":
 			mw = append(mw, validate.New(nil))
 		case "deadline":
-			mw = append(mw, optional.Of(all.Deadline))
+			mw = append(mw, all.Deadline)
 		case "retry.Server":
-			mw = append(mw, optional.Of(all.RetryServer))
+			mw = append(mw, all.RetryServer)
 		case "degrade":
 			mw = append(mw, degrade.New(nil))
 		case "batch":
-			mw = append(mw, optional.Of(all.Batch))
+			mw = append(mw, all.Batch)
 		case "audit":
-			mw = append(mw, optional.Of(all.Audit))
+			mw = append(mw, all.Audit)
 		case "limit":
-			mw = append(mw, optional.Of(all.Limit))
+			mw = append(mw, all.Limit)
 		case "drain":
-			mw = append(mw, optional.Of(all.Drain))
+			mw = append(mw, all.Drain)
 		case "budget":
-			mw = append(mw, optional.Of(all.Budget))
+			mw = append(mw, all.Budget)
 		case "replay":
 			mw = append(mw, replay.New(nil))
 		case "state":
@@ -443,6 +443,9 @@ func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
 
 var firstLine = regexp.MustCompile(`^[A-Z][a-z]+( [A-Za-z]+)*: [^\n]+$`)
 
+// manyCalls are limits that no test meets.
+var manyCalls = []limit.Limit{{Calls: 1 << 30, Running: 1000}, {Scope: limit.ForAll, Running: 1000}}
+
 // everything returns options with all that Standard can do. Each failing tool has a
 // list form, whose name begins with "many-".
 func everything(log *slog.Logger) *mcpchain.Options {
@@ -452,15 +455,15 @@ func everything(log *slog.Logger) *mcpchain.Options {
 	}
 	return &mcpchain.Options{
 		Logger:      log,
-		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)},
+		Audit:       audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}),
 		Retry:       &retry.Options{InitialInterval: time.Millisecond},
-		Batch:       &batch.Options{Lists: lists},
-		Degrade:     &degrade.Options{},
-		Deadline:    &deadline.Options{Logger: log},
-		RetryServer: &retry.ServerOptions{InitialInterval: time.Microsecond},
-		Drain:       &drain.Options{Drain: &drain.Drain{}},
-		Budget:      &budget.Options{},
-		Limit:       &limit.Options{Limits: []limit.Limit{{Calls: 1 << 30, Running: 1000}, {Scope: limit.ForAll, Running: 1000}}, Logger: slog.New(slog.DiscardHandler)}, // callers here have no identity
+		Batch:       batch.New(&batch.Options{Lists: lists}),
+		Degrade:     degrade.New(nil),
+		Deadline:    deadline.New(&deadline.Options{Logger: log}),
+		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond}),
+		Drain:       drain.New(&drain.Options{Drain: &drain.Drain{}}),
+		Budget:      budget.New(nil),
+		Limit:       limit.New(&limit.Options{Limits: manyCalls, Logger: slog.New(slog.DiscardHandler)}), // callers here have no identity
 	}
 }
 

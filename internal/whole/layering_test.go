@@ -101,7 +101,7 @@ func TestKeysStandInOnePlace(t *testing.T) {
 func TestModulesOfEachPackage(t *testing.T) {
 	const backoff, uuid = "github.com/cenkalti/backoff/v5", "github.com/google/uuid"
 	const json = "github.com/go-json-experiment/json" // which becomes encoding/json/v2
-	allowed := map[string][]string{ // those of no other package but uuid, and json, which reads JSON
+	allowed := map[string][]string{                   // those of no other package but uuid, and json, which reads JSON
 		"":                 {backoff, uuid, json},
 		"retry":            {backoff, uuid, json},
 		"retry/client":     {backoff, uuid},
@@ -196,13 +196,13 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case slices.Contains([]string{"middleware", "retry/client", "outcome", "transport", "correlate/sinks", "internal/owner", "internal/listform", "internal/stored", "internal/conduct", "validate/playground"}, name):
+	case slices.Contains([]string{"middleware", "retry/client", "transport", "correlate/sinks", "internal/owner", "internal/listform", "internal/stored", "internal/conduct", "validate/playground"}, name):
 		return 5
 	case name == "internal/call":
 		return 4
 	case slices.Contains([]string{"internal/failure", "internal/sink", "internal/ask"}, name):
 		return 3
-	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/optional", "internal/secrets", "internal/speak", "internal/unclear"}, name):
+	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets", "internal/speak", "internal/unclear"}, name):
 		return 2
 	case name == "fault":
 		return 1

@@ -512,8 +512,8 @@ func TestSerialWrites(t *testing.T) {
 func TestChangedSuccesses(t *testing.T) {
 	c := initialized(t, func(o *Options, m *mcpchain.Options) {
 		o.Decode = true
-		m.Budget = &budget.Options{Size: 300}
-		m.Replay = &replay.Options{}
+		m.Budget = budget.New(&budget.Options{Size: 300})
+		m.Replay = replay.New(nil)
 	})
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := c.answer("1")

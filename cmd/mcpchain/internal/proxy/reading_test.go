@@ -84,7 +84,7 @@ func TestGuardsReadWhatTheServerReads(t *testing.T) {
 		"serial":    func(o *Options, _ *mcpchain.Options) { o.Serial, o.Tools.Hide = true, []string{"danger"} },
 		"chain": func(o *Options, c *mcpchain.Options) {
 			o.Tools.Hide = []string{"danger"}
-			c.Deadline, c.Replay = &deadline.Options{}, &replay.Options{}
+			c.Deadline, c.Replay = deadline.New(nil), replay.New(nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

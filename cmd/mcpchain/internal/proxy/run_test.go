@@ -238,7 +238,7 @@ func TestTheOrderOfTheServer(t *testing.T) {
 			run.out <- `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`
 			return ok(m, `{"content":[]}`), nil
 		})
-		c := connect(t, runs(run), func(o *Options, chain *mcpchain.Options) {
+		c := initialized(t, runs(run), func(o *Options, chain *mcpchain.Options) {
 			standard := mcpchain.Standard(chain)
 			o.Chain = func(next mcp.MethodHandler) mcp.MethodHandler {
 				next = standard(next)
@@ -252,7 +252,6 @@ func TestTheOrderOfTheServer(t *testing.T) {
 			}
 		})
 		defer c.in.Close()
-		c.initialize()
 		c.send(callLine("1", "slow", `{}`))
 		c.send(callLine("2", "quick", `{}`))
 		for _, want := range []string{`"id":1`, "notifications/message", `"id":2`} {

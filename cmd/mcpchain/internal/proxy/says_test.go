@@ -42,7 +42,9 @@ func (c *client) eventually(want string) string {
 // That the program no longer waits does not prove that the server has stopped. Its late answer is recorded under
 // the reference that the caller has.
 func TestTheServerGoesOn(t *testing.T) {
-	c := initialized(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
+	c := initialized(t, func(_ *Options, m *mcpchain.Options) {
+		m.Deadline = deadline.New(&deadline.Options{Limit: 100 * time.Millisecond})
+	})
 	for name, outcome := range map[string]string{"slow": "outcome=ok success=true", "slow_failure": "outcome=tool_error success=false", "slow_error": "outcome=protocol_error success=false"} {
 		line := c.call(fmt.Sprintf("%q", name), name, `{"n":700}`)
 		text := textOf(t, line)
@@ -64,7 +66,7 @@ func TestTheServerGoesOn(t *testing.T) {
 
 // The same for a call that its client cancelled: it is no failure of the server, so it is no warning.
 func TestACancelledCallIsAnsweredLate(t *testing.T) {
-	c := initialized(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: patient} })
+	c := initialized(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = deadline.New(&deadline.Options{Limit: patient}) })
 	c.send(callLine("1", "slow", `{"n":500}`))
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
 	require.Contains(t, c.answer("2"), "tools/call")
@@ -80,7 +82,7 @@ func TestACancelledCallIsAnsweredLate(t *testing.T) {
 // A call that is not sent at all is told so: nothing was changed by it.
 func TestACallThatWaitsIsNotSent(t *testing.T) {
 	c := initialized(t, func(o *Options, m *mcpchain.Options) {
-		o.Serial, m.Deadline = true, &deadline.Options{Limit: 2 * time.Second, Tools: map[string]time.Duration{"fail": 300 * time.Millisecond}}
+		o.Serial, m.Deadline = true, deadline.New(&deadline.Options{Limit: 2 * time.Second, Tools: map[string]time.Duration{"fail": 300 * time.Millisecond}})
 	})
 	c.send(callLine("1", "never", `{}`))
 	c.send(callLine("2", "fail", `{"text":"it ran"}`))
@@ -179,7 +181,7 @@ func TestOneCallHangs(t *testing.T) {
 // A call that ran into its time limit has had its time: a server that is silent since is ended.
 func TestOneCallHangsLongerThanItsLimit(t *testing.T) {
 	c := initialized(t, saying(), func(o *Options, m *mcpchain.Options) {
-		o.Hang, m.Deadline = 300*time.Millisecond, &deadline.Options{Limit: 600 * time.Millisecond}
+		o.Hang, m.Deadline = 300*time.Millisecond, deadline.New(&deadline.Options{Limit: 600 * time.Millisecond})
 	})
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Whether it did is not known.")
 	c.eventually("the server answers no ping and is ended")

@@ -115,7 +115,7 @@ func TestALateAnswerIsForNobodyElse(t *testing.T) {
 		return text, err
 	}
 	c := initialized(t, runs(run), func(_ *Options, m *mcpchain.Options) {
-		m.Deadline = &deadline.Options{Limit: -1, Tools: map[string]time.Duration{"slow": 100 * time.Millisecond}}
+		m.Deadline = deadline.New(&deadline.Options{Limit: -1, Tools: map[string]time.Duration{"slow": 100 * time.Millisecond}})
 	})
 	require.Contains(t, textOf(t, c.call("1", "slow", `{}`)), "Whether it did is not known.")
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"its own"}]}}`, c.call("1", "quick", `{}`))

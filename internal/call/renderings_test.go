@@ -1,7 +1,6 @@
 package call_test
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -12,15 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/kinds"
-	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -55,7 +51,7 @@ func TestRenderings(t *testing.T) {
 	}
 	slices.Sort(names)
 	options := []*middleware.RenderOptions{
-		nil, {JSON: true}, {LegacyCodes: true}, {ToolFailure: true}, {ToolFailure: true, JSON: true},
+		nil, {JSON: true}, {LegacyCodes: true},
 	}
 	var b strings.Builder
 	synctest.Test(t, func(t *testing.T) { // whose clock begins with the year 2000
@@ -109,52 +105,5 @@ func renderedLines(t testing.TB, got harness.Answer) (lines []string) {
 		}
 		lines = append(lines, kind+" "+strings.ReplaceAll(got.Text(), "\n", "\n            "))
 	}
-	if raw := m.Result.Meta[wire.ToolFailureKey]; raw != nil {
-		var failure map[string]any
-		require.NoError(t, json.Unmarshal(raw, &failure))
-		id := failure["correlationId"]
-		require.Regexp(t, "^[0-9a-f-]{36}$", id)
-		require.Equal(t, failure["class"] == "reliability" && failure["retryable"] != nil, failure["retryable"] == true, "the draft: absent or false for other classes")
-		if got.Reference() == "" { // an ID of this call, which nothing else tells
-			raw = json.RawMessage(strings.Replace(string(raw), id.(string), "ID", 1))
-		}
-		lines = append(lines, "toolFailure "+string(raw))
-	}
 	return lines
-}
-
-// TestToolFailureOfAnotherServer: who relays a result leaves what is there as it is.
-func TestToolFailureOfAnotherServer(t *testing.T) {
-	got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Return(func() *mcp.CallToolResult {
-		return &mcp.CallToolResult{
-			IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no"}},
-			Meta: mcp.Meta{wire.ToolFailureKey: map[string]any{"class": "governance", "code": "policy_blocked", "correlationId": "theirs"}},
-		}
-	}), middleware.Render(&middleware.RenderOptions{ToolFailure: true}))
-	require.Equal(t, "theirs", got.Tool().Meta[wire.ToolFailureKey].(map[string]any)["correlationId"])
-}
-
-// TestDraftsHideWhatTheTextHides puts a secret into what is private, and a reference into
-// what is recorded.
-func TestDraftsHideWhatTheTextHides(t *testing.T) {
-	log := harness.NewLog(0)
-	for _, shape := range append(harness.Tools(), harness.Others()...) {
-		got := harness.Call(t, harness.Place{Shape: shape, Era: harness.Older}, harness.Fail(fmt.Errorf("password=%s: %w", harness.Canary, errSecret)),
-			middleware.Render(&middleware.RenderOptions{ToolFailure: true}),
-			masked(log))
-		require.NotContains(t, string(got.Wire), harness.Canary)
-		reference := got.Reference()
-		if shape.Tool() {
-			require.Equal(t, reference, got.Tool().Meta[wire.ToolFailureKey].(map[string]any)["correlationId"])
-		}
-		require.NotEmpty(t, reference)
-	}
-}
-
-func masked(log *harness.Log) mcp.Middleware {
-	settings := &call.Settings{Mask: func(text string) string { return text }, Recorder: recorder(nil), Logger: log.Logger()}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		c.Establish(settings)
-		return next(ctx, c.Method(), req)
-	})
 }
