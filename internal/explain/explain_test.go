@@ -71,13 +71,24 @@ func TestMachineForm(t *testing.T) {
 	require.Nil(t, s.Explain(nil, false))
 }
 
+// TestFormats: the validator checks no format, but nothing is corrected to what breaks one.
 func TestFormats(t *testing.T) {
-	for draft, asserted := range map[string]bool{"https://json-schema.org/draft/2020-12/schema": false, "http://json-schema.org/draft-07/schema#": true} {
-		s := mustCompile(t, `{"$schema":"`+draft+`","type":"object","properties":{"day":{"format":"date"}}}`)
-		args := []byte(`{"day":"today"}`)
-		require.Equal(t, asserted, s.Explain(args, false) != nil)
-		require.False(t, s.Valid(args))
+	for format, texts := range map[string][2]string{
+		"date": {"2026-01-31", "2026-02-30"}, "time": {"13:45:00Z", "13:45"}, "date-time": {"2026-01-31T13:45:00.5+01:00", "2026-01-31"}, "duration": {"P1DT2H", "PT"},
+		"email": {"ann+a@example.com", "a..b@example.com"}, "hostname": {"example.com", "-a.com"}, "ipv4": {"192.0.2.1", "192.0.2.256"}, "ipv6": {"2001:db8::1", "::1%eth0"},
+		"uuid": {"123e4567-e89b-12d3-a456-426614174000", "123e4567e89b12d3a456426614174000"}, "uri": {"mailto:ann@example.com", "/a"},
+	} {
+		for _, draft := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
+			s := mustCompile(t, `{"$schema":"`+draft+`","type":"object","properties":{"day":{"format":"`+format+`"}}}`)
+			for i, text := range texts {
+				args := []byte(`{"day":"` + text + `"}`)
+				require.Nil(t, s.Explain(args, false), text)
+				require.Equal(t, i == 0, s.Valid(args), text)
+			}
+		}
 	}
+	s := mustCompile(t, `{"type":"object","properties":{"day":{"type":"string","format":"date"}}}`)
+	require.Nil(t, s.Explain([]byte(`{"day":20260131}`), false).Corrected)
 }
 
 func TestHideReceived(t *testing.T) {

@@ -26,12 +26,12 @@ func (r *report) hint(f finding, value, shown any) string {
 	var allowed []any
 	for _, form := range f.forms {
 		types = append(types, form.leaf().kinds()...)
-		values := form.leaf().literals()
+		values := form.leaf().values
 		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
 	hint := r.meant(f, value, shown, allowed)
 	switch {
-	case hint != "" || f.rule == "not":
+	case hint != "":
 		return hint
 	case value == nil:
 		if hint = r.leaveOut(f); hint != "" {
@@ -44,7 +44,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	if hint != "" || !only && (f.rule == "enum" || f.rule == "const") {
 		return hint
 	}
-	return advice(append(r.schema.at(f.at), f.n), only || f.rule == "pattern" || f.rule == "format" || f.n.pattern != nil || len(f.forms) > 1)
+	return advice(append(r.schema.at(f.at), f.n), only || f.rule == "pattern" || f.n.pattern != nil || len(f.forms) > 1)
 }
 
 // meant looks for the allowed value that was meant, a text that is close. That it is the only one that is
@@ -78,7 +78,7 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 
 // fits reports whether a value is right for one of the forms.
 func (r *report) fits(forms []*node, v any) bool {
-	return slices.ContainsFunc(forms, func(n *node) bool { return r.valid(n, v) })
+	return slices.ContainsFunc(forms, func(n *node) bool { return r.fit(n, v) })
 }
 
 // converted says how to send a value of another type, if it is the right one then: without
@@ -118,7 +118,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		text := v.String()
 		switch {
 		case slices.Contains(types, "integer") || slices.Contains(types, "number") || listed || !r.fits(f.forms, text):
-		case r.isTime(f):
+		case r.asksForTime(f):
 			return "If it is a date and time, send it as a string such as " + exampleTime + "."
 		case shown == nil:
 			return r.fix(f, text, "Send it in quotes.")
@@ -130,7 +130,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	}
 	other := func(t string) bool { return t != "array" && t != "null" }
 	items := func(n *node) bool { return n.leaf().items != nil }
-	named := func(n *node) bool { return items(n) && n.leaf().items.leaf().literals() != nil }
+	named := func(n *node) bool { return items(n) && n.leaf().items.leaf().values != nil }
 	switch text, isText := value.(string); {
 	case !listed || slices.ContainsFunc(types, other) || !slices.ContainsFunc(f.forms, items):
 		return ""
@@ -173,7 +173,7 @@ func advice(nodes []*node, describe bool) string {
 		return slices.ContainsFunc(nodes, func(n *node) bool { return !n.takes(v) })
 	}
 	for _, n := range around(nodes...) {
-		for _, v := range n.examples[:min(len(n.examples), tries)] {
+		for _, v := range n.Examples[:min(len(n.Examples), tries)] {
 			if tries--; room(v, maxName) < 0 {
 				continue // to write it, or to check it, may take long
 			}
@@ -182,7 +182,7 @@ func advice(nodes []*node, describe bool) string {
 				break
 			}
 		}
-		if text := strings.TrimSpace(words.Cut(n.description, maxAdvice)); description == "" && describe && text != "" {
+		if text := strings.TrimSpace(words.Cut(n.Description, maxAdvice)); description == "" && describe && text != "" {
 			description = "Its description: " + words.Ended(text)
 		}
 	}
@@ -214,9 +214,7 @@ func room(v any, bytes int) int {
 // suggestName says what an unknown name may have been meant for.
 func (r *report) suggestName(f finding) string {
 	names := known([]*node{f.n})
-	if !f.rest { // additionalProperties looks at the names beside it only
-		names = slices.DeleteFunc(names, func(name string) bool { return f.n.members[name] == nil })
-	}
+	names = slices.DeleteFunc(names, func(name string) bool { return f.n.members[name] == nil }) // it looks at those beside it only
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
 		object, _ := ValueAt(r.args, f.parent()).(map[string]any)
 		if _, sent := object[m[0]]; sent && near.Misspelled(last(f.at), m[0]) {
@@ -243,7 +241,7 @@ func knownNames(names []string, parts []part) string {
 	}
 	for _, p := range parts {
 		if p.pattern != nil && len(all) < len(names)+maxBranches {
-			all = append(all, "names that match "+words.Cut(p.pattern.text, maxName))
+			all = append(all, "names that match "+words.Cut(p.pattern.String(), maxName))
 		}
 	}
 	switch len(all) {
