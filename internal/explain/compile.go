@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
+	"reflect"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -33,7 +33,7 @@ const (
 // A compiler makes nodes of all schemas in a schema.
 type compiler struct {
 	old      bool // of draft 7
-	declared map[uintptr][]string
+	declared map[string][]string
 	list     []*node
 	places   map[string]*node   // by their JSON Pointers
 	names    map[string]*node   // by their addresses, with their anchors
@@ -64,8 +64,8 @@ func (c *compiler) fail(format string, args ...any) {
 	}
 }
 
-// node makes the node of a schema, of which raw is the JSON. It is written in another one, nil for the root.
-func (c *compiler) node(s *jsonschema.Schema, raw any, up *node, as part, step ...string) *node {
+// node makes the node of a schema that is written in another one, nil for the root.
+func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string) *node {
 	n := &node{Schema: s, up: up, as: as, base: place}
 	if n.as.node = n; c.err != nil {
 		return n
@@ -93,21 +93,14 @@ func (c *compiler) node(s *jsonschema.Schema, raw any, up *node, as part, step .
 	} else {
 		c.named(n)
 	}
-	text := written(raw)
-	if isFalse := s.Not != nil && written(text["not"]) != nil && len(written(text["not"])) == 0 || raw == false; isFalse || len(text) == 0 {
-		always := !isFalse
+	if never := s.Not != nil && reflect.ValueOf(*s.Not).IsZero(); never || reflect.ValueOf(*s).IsZero() {
+		always := !never
 		n.always = &always
 		return n
 	}
 	c.value(n)
-	c.partsOf(n, text)
+	c.partsOf(n)
 	return n
-}
-
-// written returns the members of the JSON of a schema, nil for another value.
-func written(raw any) map[string]any {
-	object, _ := raw.(map[string]any)
-	return object
 }
 
 // named notes the address of a schema, and its anchors.
@@ -163,7 +156,9 @@ func (c *compiler) value(n *node) {
 	if n.values != nil {
 		n.keys = make(map[string]bool, len(n.values))
 		for _, v := range n.values {
-			n.keys[string(appendKey(nil, v))] = true
+			key := string(appendKey(nil, v))
+			n.keys[key] = true
+			n.quoted += len(key)
 		}
 	}
 	if _, known := formats[n.Format]; known {
@@ -218,24 +213,25 @@ func instructions(re *syntax.Regexp) int {
 }
 
 // partsOf makes nodes of the schemas in a schema, in the order in which words tell them, those of properties last.
-func (c *compiler) partsOf(n *node, text map[string]any) {
+func (c *compiler) partsOf(n *node) {
 	one := func(s *jsonschema.Schema, keyword string, inside bool) *node {
 		if s == nil {
 			return nil
 		}
-		return c.part(n, s, text[keyword], part{keyword: keyword, inside: inside}, keyword)
+		return n.add(c.node(s, n, part{keyword: keyword, inside: inside}, keyword).as)
 	}
 	many := func(all []*jsonschema.Schema, as, keyword string, inside bool) (nodes []*node) {
 		for i, s := range all {
-			index := strconv.Itoa(i)
-			nodes = append(nodes, c.part(n, s, member(text[keyword], index), part{keyword: as, name: index, inside: inside}, keyword, index))
+			nodes = append(nodes, n.add(c.node(s, n, part{keyword: as, inside: inside}, keyword, strconv.Itoa(i)).as))
 		}
 		return nodes
 	}
-	named := func(all map[string]*jsonschema.Schema, keyword string, inside bool) {
+	named := func(all map[string]*jsonschema.Schema, keyword string, inside bool) (nodes map[string]*node) {
+		nodes = make(map[string]*node, len(all))
 		for _, name := range sortedNames(all) {
-			c.part(n, all[name], member(text[keyword], name), part{keyword: keyword, name: name, inside: inside}, keyword, name)
+			nodes[name] = n.add(c.node(all[name], n, part{keyword: keyword, name: name, inside: inside}, keyword, name).as)
 		}
+		return nodes
 	}
 	n.allOf = many(n.AllOf, "allOf", "allOf", false)
 	many(n.AnyOf, "anyOf", "anyOf", false)
@@ -248,7 +244,7 @@ func (c *compiler) partsOf(n *node, text map[string]any) {
 	named(n.DependencySchemas, "dependencies", false)
 	for _, name := range sortedNames(n.PatternProperties) {
 		if p := c.pattern(name); p != nil {
-			c.part(n, n.PatternProperties[name], member(text["patternProperties"], name), part{keyword: "patternProperties", pattern: p, inside: true}, "patternProperties", name)
+			n.add(c.node(n.PatternProperties[name], n, part{keyword: "patternProperties", pattern: p, inside: true}, "patternProperties", name).as)
 			n.patterns = append(n.patterns, last(n.parts))
 			continue
 		}
@@ -266,22 +262,16 @@ func (c *compiler) partsOf(n *node, text map[string]any) {
 	one(n.UnevaluatedItems, "unevaluatedItems", true)
 	n.additional = one(n.AdditionalProperties, "additionalProperties", true)
 	one(n.UnevaluatedProperties, "unevaluatedProperties", true)
-	n.names = one(n.PropertyNames, "propertyNames", true)
+	one(n.PropertyNames, "propertyNames", true)
 	if n.Properties != nil {
-		n.members, n.order = map[string]*node{}, c.declared[identity(written(text["properties"]))]
+		n.members, n.order = named(n.Properties, "properties", true), c.declared[n.pointer+"/properties"]
 		if len(n.order) != len(n.Properties) {
-			n.order = slices.Sorted(maps.Keys(n.Properties))
-		}
-		named(n.Properties, "properties", true)
-		for _, p := range n.parts {
-			if p.keyword == "properties" {
-				n.members[p.name] = p.node
-			}
+			n.order = sortedNames(n.Properties)
 		}
 	}
 	for keyword, all := range map[string]map[string]*jsonschema.Schema{"$defs": n.Defs, "definitions": n.Definitions} {
 		for _, name := range sortedNames(all) {
-			c.node(all[name], member(text[keyword], name), n, part{keyword: keyword}, keyword, name)
+			c.node(all[name], n, part{keyword: keyword}, keyword, name)
 		}
 	}
 }
@@ -289,12 +279,7 @@ func (c *compiler) partsOf(n *node, text map[string]any) {
 // walked are the keywords whose schemas the walk applies. What the others ask for is known to the validator alone.
 var walked = map[string]bool{
 	"$ref": true, "allOf": true, "anyOf": true, "oneOf": true, "if": true, "then": true, "else": true, "properties": true, "patternProperties": true,
-	"additionalProperties": true, "propertyNames": true, "prefixItems": true, "items": true, "additionalItems": true,
-}
-
-// part makes a part of a node of a schema in it.
-func (c *compiler) part(n *node, s *jsonschema.Schema, raw any, as part, step ...string) *node {
-	return n.add(c.node(s, raw, n, as, step...).as)
+	"additionalProperties": true, "prefixItems": true, "items": true, "additionalItems": true,
 }
 
 // add makes a schema a part of another one.
@@ -352,7 +337,7 @@ func (c *compiler) follow(n *node, to string) *node {
 }
 
 // compile makes the nodes of a schema, and what validates by it.
-func (c *compiler) compile(text []byte, raw any) (root *node, valid *jsonschema.Resolved, err error) {
+func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved, err error) {
 	s := &jsonschema.Schema{}
 	if err = json.Unmarshal(text, s); err != nil {
 		return nil, nil, err
@@ -361,7 +346,7 @@ func (c *compiler) compile(text []byte, raw any) (root *node, valid *jsonschema.
 		return nil, nil, err
 	}
 	c.places, c.names, c.dynamic = map[string]*node{}, map[string]*node{}, map[string][]*node{}
-	root = c.node(s, raw, nil, part{})
+	root = c.node(s, nil, part{})
 	if c.link(); c.err != nil {
 		return nil, nil, c.err
 	}

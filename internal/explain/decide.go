@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // decide asks the validator of the SDK, of which a walk has shown that it will not take long. If it panics, the
@@ -69,7 +70,7 @@ func (s *Schema) unknown(err error) finding {
 		f.rule = "dependencies"
 	case strings.HasPrefix(keyword, "dependentRequired"):
 		f.rule = "dependentRequired"
-	case only(keyword, letters) && len(keyword) < maxName:
+	case strings.IndexFunc(keyword, func(r rune) bool { return !unicode.IsLetter(r) }) < 0 && len(keyword) < maxName:
 		f.rule = keyword
 	}
 	return f

@@ -11,7 +11,7 @@
 //
 // A schema is read once (compile.go) into nodes (node.go), and what is known of it beside (schema.go). The steps
 // of a report, a file each: read the arguments (read.go), walk through them and the schema within a bound
-// (walk.go, format.go), choose the form that was meant of those that do not fit (finding.go), pair unknown names
+// (walk.go), choose the form that was meant of those that do not fit (finding.go), pair unknown names
 // with those that were meant (names.go), write a sentence for each (tell.go, phrase.go) with advice (hint.go), and
 // offer the corrected arguments (correct.go, wrapped.go).
 //
@@ -183,13 +183,12 @@ func (r *report) check() ([]finding, error) {
 	}
 }
 
-// valid reports whether arguments are certainly valid, and have the formats that the schema names. They are not if
-// that cannot be found out within what is left of the work.
+// valid reports whether arguments are valid. They are not if that cannot be found out within what is left of the work.
 func (r *report) valid(v any) bool { return r.fit(r.schema.root, v) && r.schema.decide(v, true) == nil }
 
 // fit reports whether a value is valid by n as far as that is known.
 func (r *report) fit(n *node, v any) bool {
-	w := walk{work: r.work, careful: true}
+	w := walk{work: r.work}
 	ok, err := w.run(n, v)
 	r.work = max(w.work, 0)
 	return ok && err == nil

@@ -71,24 +71,14 @@ func TestMachineForm(t *testing.T) {
 	require.Nil(t, s.Explain(nil, false))
 }
 
-// TestFormats: the validator checks no format, but nothing is corrected to what breaks one.
+// TestFormats: the validator checks no format, but a number is not corrected to a text that has one.
 func TestFormats(t *testing.T) {
-	for format, texts := range map[string][2]string{
-		"date": {"2026-01-31", "2026-02-30"}, "time": {"13:45:00Z", "13:45"}, "date-time": {"2026-01-31T13:45:00.5+01:00", "2026-01-31"}, "duration": {"P1DT2H", "PT"},
-		"email": {"ann+a@example.com", "a..b@example.com"}, "hostname": {"example.com", "-a.com"}, "ipv4": {"192.0.2.1", "192.0.2.256"}, "ipv6": {"2001:db8::1", "::1%eth0"},
-		"uuid": {"123e4567-e89b-12d3-a456-426614174000", "123e4567e89b12d3a456426614174000"}, "uri": {"mailto:ann@example.com", "/a"},
-	} {
-		for _, draft := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
-			s := mustCompile(t, `{"$schema":"`+draft+`","type":"object","properties":{"day":{"format":"`+format+`"}}}`)
-			for i, text := range texts {
-				args := []byte(`{"day":"` + text + `"}`)
-				require.Nil(t, s.Explain(args, false), text)
-				require.Equal(t, i == 0, s.Valid(args), text)
-			}
-		}
+	for _, draft := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
+		s := mustCompile(t, `{"$schema":"`+draft+`","type":"object","properties":{"day":{"type":"string","format":"date"},"pin":{"type":"string","format":"password"}}}`)
+		require.Nil(t, s.Explain([]byte(`{"day":"today"}`), false))
+		require.Nil(t, s.Explain([]byte(`{"day":20260131}`), false).Corrected)
+		require.Contains(t, s.Explain([]byte(`{"pin":1234}`), false).Text(), "Send it in quotes.")
 	}
-	s := mustCompile(t, `{"type":"object","properties":{"day":{"type":"string","format":"date"}}}`)
-	require.Nil(t, s.Explain([]byte(`{"day":20260131}`), false).Corrected)
 }
 
 func TestHideReceived(t *testing.T) {

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -117,7 +118,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	case json.Number:
 		text := v.String()
 		switch {
-		case slices.Contains(types, "integer") || slices.Contains(types, "number") || listed || !r.fits(f.forms, text):
+		case slices.Contains(types, "integer") || slices.Contains(types, "number") || listed || slices.ContainsFunc(f.forms, formatted) || !r.fits(f.forms, text):
 		case r.asksForTime(f):
 			return "If it is a date and time, send it as a string such as " + exampleTime + "."
 		case shown == nil:
@@ -140,6 +141,9 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		return r.fix(f, list, "Send a list, even for one item.")
 	}
 }
+
+// formatted reports whether a text has to have a form, which no number has. The validator looks at none.
+func formatted(n *node) bool { return n.leaf().format != "" && n.leaf().format != "password" }
 
 // isOne reports whether a text that was sent for a list is certainly one item of it: nothing in it may separate
 // several items, or belong to how a list is written, and it does not say that there is none, or that all are meant.
@@ -210,6 +214,9 @@ func room(v any, bytes int) int {
 	}
 	return bytes - 1
 }
+
+// sizeOf returns about how many bytes a value has.
+func sizeOf(v any) int { return math.MaxInt - room(v, math.MaxInt) }
 
 // suggestName says what an unknown name may have been meant for.
 func (r *report) suggestName(f finding) string {

@@ -15,6 +15,7 @@ type node struct {
 	pointer string // its place in the whole schema
 	base    string // the address of what is around it, see compiler.follow
 	weight  int    // what it costs to look at an object, beside its members
+	quoted  int    // the bytes of the values that it names
 
 	always     *bool // for true, false and {}: whether it takes a value
 	types      kind
@@ -29,7 +30,6 @@ type node struct {
 	order      []string // the names of members, as they were declared
 	patterns   []part
 	additional *node // additionalProperties
-	names      *node // propertyNames
 	allOf      []*node
 	anyOf      *fork
 	oneOf      *fork
@@ -54,7 +54,7 @@ type node struct {
 type part struct {
 	*node
 	keyword string
-	name    string   // of the property, or the index of the item
+	name    string   // of the property
 	pattern *pattern // of the names of patternProperties
 	inside  bool     // it is for a value inside the one that the whole is for
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,9 +30,10 @@ type document struct {
 	scanned int       // the bytes of all objects together: what is deep inside counts many times
 	number  []string  // to a number that is too long to compute with
 	notes   []finding // what is wrong with it beside its schema
-	// declared are the names of objects under "properties", as they were written, by the object.
-	// Nil means that nobody asks.
-	declared map[uintptr][]string
+	// declared are the names of objects under "properties", as they were written, by the JSON Pointer to
+	// the object. Nil means that nobody asks.
+	declared map[string][]string
+	places   int // the bytes of these pointers
 }
 
 // read decodes JSON, with its numbers as they were written, and notes names that were
@@ -159,16 +159,15 @@ func (r *reader) object(of string) (object map[string]any, err error) {
 			return nil, err
 		}
 	}
-	if names != nil && of == "properties" {
-		r.declared[identity(object)] = names
-	}
 	_, err = r.dec.ReadToken()
 	r.scanned += int(r.dec.InputOffset() - begin)
+	if names != nil && of == "properties" && r.places < maxPlaces {
+		place := string(r.dec.StackPointer())
+		r.places += len(place)
+		r.declared[place] = names
+	}
 	return object, err
 }
-
-// identity is another one for each object that there is at the same time.
-func identity(object map[string]any) uintptr { return reflect.ValueOf(object).Pointer() }
 
 // text reads a string, and notes what is wrong with it.
 func (r *reader) text() (string, error) {

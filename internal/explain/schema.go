@@ -62,7 +62,7 @@ func Compile(schema any) (_ *Schema, err error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(text), maxText)
 	}
-	d := &document{declared: map[uintptr][]string{}}
+	d := &document{declared: map[string][]string{}}
 	err = d.read(text, maxValues)
 	switch {
 	case errors.Is(err, errDeep), d.scanned > maxScanned:
@@ -77,7 +77,7 @@ func Compile(schema any) (_ *Schema, err error) {
 		return nil, errors.New("a number in the schema is out of range")
 	}
 	s, c := &Schema{names: map[string]bool{}}, compiler{declared: d.declared}
-	if s.root, s.valid, err = c.compile(text, d.value); err != nil {
+	if s.root, s.valid, err = c.compile(text); err != nil {
 		return nil, err
 	}
 	s.finish(&c)

@@ -42,7 +42,7 @@ func (f *finding) key() string {
 	switch {
 	case f.missing():
 		rule, expected = "required", f.expected
-	case f.n != nil && f.forms == nil && !f.unknown && rule != "propertyNames":
+	case f.n != nil && f.forms == nil && !f.unknown:
 		rule = ""
 	}
 	return strings.Join(f.at, "\x00") + "\x00" + rule + "\x00" + expected
@@ -93,9 +93,6 @@ func (r *report) word(f finding, v *fault.Violation) {
 		r.missing(f, v, subject, when)
 	case f.rule == "additionalProperties":
 		v.Message, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
-	case f.rule == "propertyNames":
-		v.Expected = cmp.Or(f.n.words(), "another one")
-		v.Message = words.Ended(subject + " has a name that is not allowed: a name must be " + v.Expected)
 	case f.rule == jsons.Twice, f.rule == jsons.NotUTF8, f.rule == jsons.Surrogate:
 		v.Message, v.Suggestion = words.Unclear(subject, f.rule)
 	case f.rule == "budget":

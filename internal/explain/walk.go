@@ -2,7 +2,6 @@ package explain
 
 import (
 	"encoding/json"
-	"iter"
 	"math"
 	"math/bits"
 	"slices"
@@ -22,8 +21,8 @@ const (
 	maxExample = 1000
 	// stepsOfUnit is how many steps of a pattern one unit of work is for.
 	stepsOfUnit = 64
-	// bytesOfUnit is how many bytes of the validator's errors one unit of work is for: at each schema on the way out
-	// of where something is wrong, it writes the places of all below.
+	// bytesOfUnit is how many bytes of the validator's errors one unit of work is for. At each schema on the way out
+	// of where something is wrong it writes all anew, with the place.
 	bytesOfUnit = 1024
 )
 
@@ -31,12 +30,10 @@ const (
 // looks at all that the validator may look at, and stops at nothing: so what it counts bounds what that one
 // does, which cannot be stopped. It serves one call.
 type walk struct {
-	work    int // that is left
-	depth   int
-	careful bool     // what another validator may refuse is wrong: a format
-	unsure  bool     // there was a keyword that only the validator knows
-	names   []string // of the objects that are walked through, one behind the other
-	key     []byte
+	work   int // that is left
+	depth  int
+	unsure bool // there was a keyword that only the validator knows
+	key    []byte
 
 	report *report // nil while nothing is noted
 	at     []step
@@ -68,7 +65,7 @@ func (w *walk) run(n *node, v any) (valid bool, err error) {
 
 // takes reports whether an example of a schema is certainly valid by n.
 func (n *node) takes(v any) bool {
-	w := walk{work: maxExample, careful: true}
+	w := walk{work: maxExample}
 	ok, err := w.run(n, v)
 	return ok && err == nil && !w.unsure
 }
@@ -203,9 +200,11 @@ func (w *walk) never(n *node) bool {
 
 // whole checks what speaks for itself: a value of another type is told nothing else of.
 func (w *walk) whole(n *node, v any) bool {
-	return w.must(n.types == 0 || n.types.has(v), n, "type") &&
-		w.must(n.keys == nil || w.among(n, v), n, n.literalRule()) &&
-		w.must(!w.careful || n.Format == "" || w.formatted(n.Format, v), n, "format")
+	ok := w.must(n.types == 0 || n.types.has(v), n, "type") && w.must(n.keys == nil || w.among(n, v), n, n.literalRule())
+	if !ok {
+		w.quotes(n.quoted + sizeOf(v))
+	}
+	return ok
 }
 
 // literalRule returns the keyword that names values.
@@ -220,12 +219,6 @@ func (w *walk) among(n *node, v any) bool {
 	w.key = appendKey(w.key[:0], v)
 	w.spend(len(w.key)/32 + len(n.values)/2)
 	return n.keys[string(w.key)]
-}
-
-func (w *walk) formatted(format string, v any) bool {
-	text, ok := v.(string)
-	w.spend(len(text) / 8)
-	return !ok || hasFormat(format, text)
 }
 
 // refer follows a reference.
@@ -244,6 +237,10 @@ func (w *walk) must(ok bool, n *node, rule string) bool {
 	return ok || w.wrong(finding{rule: rule, n: n})
 }
 
+// quotes counts what it costs the validator to write so many bytes into an error, and to write that anew at each
+// schema on the way out.
+func (w *walk) quotes(bytes int) { w.spend(bytes/16 + bytes*w.depth/bytesOfUnit) }
+
 // within checks that there are not too few of something, nor too many.
 func (w *walk) within(count int, least, most *int, n *node, low, high string) bool {
 	ok := w.must(least == nil || count >= *least, n, low)
@@ -251,7 +248,7 @@ func (w *walk) within(count int, least, most *int, n *node, low, high string) bo
 }
 
 func (w *walk) text(n *node, v string) bool {
-	w.spend(len(v) / 64)
+	w.quotes(len(v))
 	ok := w.within(utf8.RuneCountInString(v), n.MinLength, n.MaxLength, n, "minLength", "maxLength")
 	return w.must(n.pattern == nil || w.matches(n.pattern, v), n, "pattern") && ok
 }
@@ -283,35 +280,23 @@ func (w *walk) missing(n *node, v map[string]any, names []string) bool {
 }
 
 func (w *walk) object(n *node, v map[string]any) bool {
-	w.spend((n.weight + len(v)) / 8)
+	w.spend((n.weight + len(v)) / 4)
 	ok := w.within(len(v), n.MinProperties, n.MaxProperties, n, "minProperties", "maxProperties")
 	ok = w.missing(n, v, n.Required) && ok
-	if n.members == nil && n.patterns == nil && n.additional == nil && n.names == nil {
+	if n.members == nil && n.patterns == nil && n.additional == nil {
 		return ok
 	}
-	for name, member := range w.inOrder(v) {
-		ok = w.member(n, name, member) && ok
+	for _, name := range w.inOrder(v) {
+		ok = w.member(n, name, v[name]) && ok
 	}
 	return ok
 }
 
-// inOrder yields the members of an object by the alphabet: what a walk costs, and so what is refused
+// inOrder returns the names of an object by the alphabet: what a walk costs, and so what is refused
 // for it, is the same each time.
-func (w *walk) inOrder(v map[string]any) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		w.spend(len(v) * bits.Len(uint(len(v))) / 8)
-		from := len(w.names)
-		for name := range v {
-			w.names = append(w.names, name)
-		}
-		slices.Sort(w.names[from:])
-		for i := range len(v) {
-			if name := w.names[from+i]; !yield(name, v[name]) {
-				break
-			}
-		}
-		w.names = w.names[:from]
-	}
+func (w *walk) inOrder(v map[string]any) []string {
+	w.spend(len(v) * bits.Len(uint(len(v))) / 8)
+	return sortedNames(v)
 }
 
 // member checks one name of an object, and what it stands for.
@@ -327,9 +312,6 @@ func (w *walk) member(n *node, name string, v any) bool {
 	}
 	if more := n.additional; more != nil && !known {
 		ok = w.inside(more, v, step{name, -1}) && ok
-	}
-	if n.names != nil && !w.quiet(n.names, name) {
-		ok = w.wrong(finding{rule: "propertyNames", n: n.names}, name)
 	}
 	return ok
 }
@@ -375,8 +357,11 @@ func (w *walk) uncertain(n *node, v any) {
 			w.quiet(p.node, v)
 			continue
 		}
-		for _, member := range w.inOrder(object) {
-			w.quiet(p.node, member)
+		w.quotes(sizeOf(v))
+		for _, name := range w.inOrder(object) {
+			if w.quiet(p.node, object[name]); p.keyword == "propertyNames" {
+				w.quiet(p.node, name)
+			}
 		}
 		for _, item := range list {
 			w.quiet(p.node, item)
