@@ -171,10 +171,6 @@ func (r *reader) object(of string) (object map[string]any, err error) {
 
 // text reads a string, and notes what is wrong with it.
 func (r *reader) text() (string, error) {
-	if r.dec.PeekKind() != '"' {
-		_, err := r.dec.ReadToken()
-		return "", errors.Join(err, errors.New("no string"))
-	}
 	raw, err := r.dec.ReadValue()
 	if err != nil || !r.unclear && bytes.IndexByte(raw, '\\') < 0 {
 		return string(bytes.Trim(raw, `"`)), err

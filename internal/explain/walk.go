@@ -200,19 +200,15 @@ func (w *walk) never(n *node) bool {
 
 // whole checks what speaks for itself: a value of another type is told nothing else of.
 func (w *walk) whole(n *node, v any) bool {
-	ok := w.must(n.types == 0 || n.types.has(v), n, "type") && w.must(n.keys == nil || w.among(n, v), n, n.literalRule())
+	named := "enum"
+	if n.Const != nil {
+		named = "const"
+	}
+	ok := w.must(n.types == 0 || n.types.has(v), n, "type") && w.must(n.keys == nil || w.among(n, v), n, named)
 	if !ok {
 		w.quotes(n.quoted + sizeOf(v))
 	}
 	return ok
-}
-
-// literalRule returns the keyword that names values.
-func (n *node) literalRule() string {
-	if n.Const != nil {
-		return "const"
-	}
-	return "enum"
 }
 
 func (w *walk) among(n *node, v any) bool {
