@@ -115,7 +115,7 @@ func (r *report) explain(args []byte) *Report {
 	}
 	wrapped := r.unwrapped(d) // before names are corrected
 	if r.correctNames(found) {
-		if found, err = r.check(); err != nil {
+		if found, _, err = r.walk(); err != nil {
 			r.More = true
 		}
 	}
@@ -164,22 +164,30 @@ func whereBroken(err error, args []byte) string {
 	return "stop being JSON at character " + strconv.Itoa(utf8.RuneCount(args[:max(1, syntax.Offset)-1])+1)
 }
 
-// check returns what is wrong with the arguments, in order. The error says that they are too complex.
-func (r *report) check() ([]finding, error) {
+// walk returns what is known to be wrong with the arguments. The error says that they are too complex.
+func (r *report) walk() (found []finding, valid bool, err error) {
 	w := walk{work: r.work, report: r}
-	walked, err := w.run(r.schema.root, r.args)
-	r.work = max(w.work, 0)
+	valid, err = w.run(r.schema.root, r.args)
+	if r.work = max(w.work, 0); err != nil {
+		return nil, false, err
+	}
+	return w.found, valid, nil
+}
+
+// check returns what is wrong with the arguments if the validator says that something is.
+func (r *report) check() ([]finding, error) {
+	found, valid, err := r.walk()
 	if err != nil {
 		return nil, err
 	}
-	invalid := r.schema.decide(r.args, walked)
+	invalid := r.schema.decide(r.args, valid)
 	switch {
 	case invalid == nil:
 		return nil, nil
-	case len(w.found) == 0:
+	case len(found) == 0:
 		return []finding{r.schema.unknown(invalid)}, nil
 	default:
-		return w.found, nil
+		return found, nil
 	}
 }
 
