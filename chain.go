@@ -113,10 +113,10 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 //	recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner one
-// turns a handler's panic into an error before the other middlewares see it. Answers
-// travel from right to left: validate explains wrong arguments, retry says whether to
-// call again, mask hides what is not meant for the caller, and correlate runs last and
-// writes the log record.
+// turns a handler's panic into an error before the other middlewares see it. A failure is
+// judged once, when it has passed the last middleware: validate explains wrong arguments,
+// retry says whether to call again, correlate writes the log record, and mask hides what is
+// not meant for the caller. If a middleware of yours returns another error, that one is judged.
 //
 // A middleware in brackets is in the chain if its field in the Options is set. audit
 // records the result of all other middlewares, refusals included, and refuses a call that

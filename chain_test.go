@@ -75,9 +75,9 @@ func TestOrderOfStandard(t *testing.T) {
 		tr.Take()
 		for _, c := range []struct{ name, want string }{
 			{"good", ">a >b h <b <a"},
-			{"unknown", ">a >b h rule <b <a id log"},
+			{"unknown", ">a >b h <b <a rule id log"},
 			{"panic", ">a >b h recover <b <a id log"},
-			{"asks", ">a >b h id rule <b <a log"},
+			{"asks", ">a >b h id <b <a rule log"},
 		} {
 			s.Call(t, c.name)
 			require.Equal(t, c.want, tr.Take(), c.name)
