@@ -122,18 +122,18 @@ func TestOrderOfEverything(t *testing.T) {
 			for _, c := range []struct{ name, args, want string }{
 				{"good", `{}`, "id begin whose >a >b limit h <b <a end"},
 				{"parts", `{}`, "id begin whose >a >b limit h <b degraded <a end"}, // the reason is masked as a failure of its own would be,
-				{"panic", `{}`, "id begin whose >a >b limit h recover owner <b <a end log"},
-				{"good", `{"word":7}`, "id begin whose >a >b limit rule owner <b <a end log"},
-				{"gone", `{}`, "id begin whose >a >b limit rule names owner <b <a end log"},
-				{"busy", `{}`, "id begin whose >a >b limit h h h owner <b <a end log"},
+				{"panic", `{}`, "id begin whose >a >b limit h recover <b <a owner end log"},
+				{"good", `{"word":7}`, "id begin whose >a >b limit rule <b <a rule owner end log"},
+				{"gone", `{}`, "id begin whose >a >b limit rule <b <a rule names owner end log"},
+				{"busy", `{}`, "id begin whose >a >b limit h h h <b <a owner end log"},
 				// What is large is counted when all others have seen it, and once more after it is cut
 				// if it has more bytes than it may have tokens; what was left out costs no call.
 				{"large", `{}`, "id begin whose >a >b limit h <b <a size end"},
 				{"read_more", `{"cursor":"x"}`, "id call log"},
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
-				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h owner <b <a log rule" +
-					" whose >a >b owner limit h h h <b <a log rule size size end log"},
+				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h <b <a owner log rule" +
+					" whose >a >b owner limit h h h <b <a owner log rule size size end log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
