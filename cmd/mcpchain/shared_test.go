@@ -75,5 +75,5 @@ func TestTelemetry(t *testing.T) {
 		defer mu.Unlock()
 		return strings.Contains(got["/v1/traces"], "tools/call divide") && strings.Contains(got["/v1/metrics"], "mcp.server.operation.duration") &&
 			strings.Contains(got["/v1/traces"], "a-server-behind")
-	}, 10*time.Second, 10*time.Millisecond, log)
+	}, time.Minute, 10*time.Millisecond, log)
 }
