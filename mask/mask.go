@@ -197,7 +197,7 @@ func (m *masker) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
 // ordinary prose alone, is idempotent, and takes time linear in the length of the
 // text. It shortens a text of more than 64 KiB. It is a second net, not a proof: it does
 // not find a secret that does not look like one. A path is known by a root of a file system
-// (/etc, /home, /mnt, C:\, a share), by two segments that are no route of an API, or, with
+// (/etc, /home, /mnt, C:\, a share), by two segments that are not a route of an API, or, with
 // one segment, by what is done with it (open /x: permission denied); /x alone may be a route
 // and stays.
 func Scrub(text string) string { return scrub.Text(text) }

@@ -94,7 +94,7 @@ func (g *guide) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
 const refusing = "retry"
 
 // together gives all failed items of a batch the same beginning, that of the first one: the caller
-// chose them at once, so equal items are no repetitions.
+// chose them at once, so equal items are not repetitions.
 func (g *guide) together(batch *call.Call, what *identity) {
 	what.began = min(what.began, g.batches.Of(batch, func(*call.Call) uint64 { return what.began }))
 }

@@ -90,7 +90,7 @@ func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity 
 	}
 	what.identified = true
 	what.call = digest(what.place, own, given)
-	if tool && c.Parent() == nil { // the items of a batch were chosen at once, and are no calls in a row
+	if tool && c.Parent() == nil { // the items of a batch were chosen at once, and do not follow each other
 		what.tool = what.place
 	}
 	what.group = g.seen.group(call.Target(req))

@@ -279,7 +279,7 @@ func composite[T string | json.RawMessage](value T) bool {
 }
 
 // wholeValue returns the JSON of a value without what is hidden, and false if nothing is.
-// What cannot be written as JSON is left to who finds that out.
+// It leaves alone what cannot be written as JSON: package recover finds that out.
 func wholeValue(v any) (clean json.RawMessage, changed bool) {
 	raw, ok := v.(json.RawMessage)
 	if !ok {

@@ -28,7 +28,7 @@ func (e *ExplainedError) Error() string { return safe.Error(e.Err) }
 func (e *ExplainedError) Unwrap() error { return e.Err }
 
 // Judge returns the failure that res and err report, nil if they report a success. It is the one that
-// [Call.End] has returned of them, else a new one of which nothing is kept.
+// [Call.End] has returned for them, else a new one, which is not kept.
 func (c *Call) Judge(res mcp.Result, err error) *failure.Failure {
 	if !failure.Failed(res, err) {
 		return nil

@@ -261,7 +261,7 @@ func (c *Call) finished(e *fault.Error, whole string) string {
 }
 
 // Corrected returns the fault with what may be shown of its corrected call, in the text and in the
-// machine form. If something is hidden in the whole line only, nobody knows in which value it stands:
+// machine form. If something is hidden in the whole line only, it is unknown in which value it stands:
 // the call is left out.
 func (c *Call) Corrected(e *fault.Error) *fault.Error {
 	if _, arguments := faults.Correction(e); len(arguments) == 0 {

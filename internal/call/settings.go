@@ -80,7 +80,7 @@ type Settings struct {
 type setup struct {
 	Settings // those of all middlewares, combined; Render is never nil
 
-	reader failure.Reader // who reads how a call failed
+	reader failure.Reader // the reader of failures
 	silent failure.Reader // the same for an internal look-up, which nobody reads
 
 	parts []*Settings

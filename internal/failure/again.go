@@ -98,7 +98,7 @@ type Answer struct {
 	By    classify.Source // the source of Retry; Nobody: the caller reads nothing about calling again
 	Proof classify.Source // the source of Retry.Effect; Nobody if that is empty
 
-	// Effect is the effect of the call, even if Retry omits it as obvious. It is "" if nobody knows.
+	// Effect is the effect of the call, even if Retry omits it as obvious. It is "" if that is unknown.
 	Effect fault.Effect
 
 	Hint fault.Hint // whether a second try can succeed at all, whatever a repetition does

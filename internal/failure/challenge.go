@@ -30,7 +30,7 @@ func (f *Failure) Credentials() (kind fault.Kind, scopes []string, ok bool) {
 			continue
 		}
 		if !IsScope(permission) {
-			scopes = nil // a permission in other words is no scope that a client could ask for
+			scopes = nil // a client cannot ask for a permission in other words
 			break
 		}
 		scopes = append(scopes, permission)
