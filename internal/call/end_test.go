@@ -107,7 +107,7 @@ func TestAfterTheAnswer(t *testing.T) {
 	_, _ = invoke(middleware.Chain(noting(&notes, "it"), call.Wrap(func(_ context.Context, this *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 		c = this
 		return nil, errSecret
-	})), nil)
+	})), returns(nil, nil))
 	late := c.End(nil, errors.New("late"))
 	require.EqualError(t, late.Err(), "late")
 	require.Len(t, notes, 1)
