@@ -51,7 +51,7 @@ var epoch = time.Now()
 // Tools yields the tools that the caller may list, page by page. It asks the opener's
 // own handler, so that filters inside it apply. An error ends the sequence; there is one if the
 // opener wraps a single handler, which cannot list anything.
-func (s Server) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(s) }
+func (s Server) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(s, nil) }
 
 // Names returns the names that the method of the call could be called with, in one list or more:
 // the tools, the prompts, or the resources and their templates that the caller may list. The names
@@ -140,11 +140,9 @@ func (s Server) listTools(next mcp.MethodHandler, cursor string, work int, yield
 	key, sure := s.firstPageKey(next)
 	asked := time.Since(epoch)
 	return tools.pages(s, next, cursor, work, func(listed []*mcp.Tool, cursor, following string) bool {
-		p := &Page{listed: listed, following: following}
+		p := newPage(listed, following)
 		if key.cursor = cursor; sure {
 			p = s.Place().remember(key, p, asked)
-		} else {
-			p.sort()
 		}
 		return yield(p, cursor)
 	})
@@ -211,7 +209,12 @@ func (s Server) MayLook() bool {
 
 // Prompt returns the definition of the prompt that the call names, as [Server.Tool] does for a tool.
 func (s Server) Prompt(next mcp.MethodHandler) (*mcp.Prompt, error) {
-	return prompts.find(s, next, s.Target())
+	for prompt, err := range prompts.all(s, next) {
+		if err != nil || prompt.Name == s.Target() {
+			return prompt, err
+		}
+	}
+	return nil, ErrNotListed
 }
 
 var (
@@ -279,37 +282,43 @@ func onBehalf[P mcp.Params](s Server, params P) mcp.Request {
 	return &mcp.ServerRequest[P]{Session: s.session(), Params: params, Extra: s.Request().GetExtra()}
 }
 
-// all yields the whole list, as the caller may see it.
-func (l *listing[R, I]) all(s Server) iter.Seq2[*I, error] {
+// all yields the whole list of handler, or of the opener's own handler if it is nil.
+func (l *listing[R, I]) all(s Server, handler mcp.MethodHandler) iter.Seq2[*I, error] {
 	return func(yield func(*I, error) bool) {
-		err := l.each(s, nil, func(item *I) bool { return yield(item, nil) })
+		err := l.pages(s, handler, "", maxWork, func(items []*I, _, _ string) bool {
+			for _, item := range items {
+				if !yield(item, nil) {
+					return false
+				}
+			}
+			return true
+		})
 		if err != nil {
 			yield(nil, err)
 		}
 	}
 }
 
-// without returns the items of a page that also stand in the list of the handler behind. behind is
-// nil if no middleware could have added any; then it returns all items.
-func (l *listing[R, I]) without(items []*I, behind mcp.Result) []*I {
-	page, ok := behind.(R)
+// own returns a copy of the items of a page, without nils. Items that middlewares have added are left
+// out; if there can be none, behind is nil.
+func (l *listing[R, I]) own(items []*I, behind mcp.Result) []*I {
+	var have map[string]bool
 	var none R
-	if !ok || page == none {
-		return items
-	}
-	have := map[string]bool{}
-	own, _ := l.read(page)
-	for _, item := range own {
-		if item != nil {
-			have[l.name(item)] = true
+	if page, ok := behind.(R); ok && page != none {
+		have = map[string]bool{}
+		listed, _ := l.read(page)
+		for _, item := range listed {
+			if item != nil {
+				have[l.name(item)] = true
+			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(items), func(item *I) bool { return item != nil && !have[l.name(item)] })
+	return slices.DeleteFunc(slices.Clone(items), func(item *I) bool { return item == nil || have != nil && !have[l.name(item)] })
 }
 
 // names returns the names of the whole list, up to the number that a [table.Names] keeps.
 func (l *listing[R, I]) names(s Server) (names []string) {
-	for item, err := range l.all(s) {
+	for item, err := range l.all(s, nil) {
 		if err != nil {
 			return nil
 		}
@@ -320,35 +329,9 @@ func (l *listing[R, I]) names(s Server) (names []string) {
 	return names
 }
 
-// find returns the item with a name.
-func (l *listing[R, I]) find(s Server, handler mcp.MethodHandler, name string) (found *I, err error) {
-	err = l.each(s, handler, func(item *I) bool {
-		if l.name(item) == name {
-			found = item
-		}
-		return found == nil
-	})
-	if err == nil && found == nil {
-		err = ErrNotListed
-	}
-	return found, err
-}
-
-// each yields the items of the whole list.
-func (l *listing[R, I]) each(s Server, handler mcp.MethodHandler, yield func(item *I) bool) error {
-	return l.pages(s, handler, "", maxWork, func(items []*I, _, _ string) bool {
-		for _, item := range items {
-			if item != nil && !yield(item) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
 // pages requests the pages of the list from a cursor on, from handler, or from the opener's own
 // handler if it is nil. It yields the items of each page, the page's cursor and that of the
-// following page. Items may be nil. It fails if the work is used up before the last page, or if a
+// following page. It fails if the work is used up before the last page, or if a
 // cursor repeats.
 func (l *listing[R, I]) pages(s Server, handler mcp.MethodHandler, cursor string, work int, yield func(items []*I, cursor, following string) bool) error {
 	if handler == nil && s.Place() != nil {
@@ -369,7 +352,7 @@ func (l *listing[R, I]) pages(s Server, handler mcp.MethodHandler, cursor string
 			return fmt.Errorf("middleware: the server gave no list in answer to %s, but a %T", l.method, res)
 		}
 		items, following := l.read(page)
-		if !yield(l.without(items, behind), cursor, following) {
+		if !yield(l.own(items, behind), cursor, following) {
 			return nil
 		}
 		if following == "" || following == cursor {

@@ -1,6 +1,5 @@
 // Package safe calls the methods of values that the library did not make: an
-// Error or String method of an unknown type may panic, and a typed nil usually does. It
-// also makes their texts safe to show, see [Rune].
+// Error or String method of an unknown type may panic, and a typed nil usually does.
 package safe
 
 import (
@@ -159,7 +158,7 @@ func same(a, b reflect.Value) bool {
 	}
 }
 
-// placeholder returns what is printed in the place of a value whose method panicked or returned nothing.
+// placeholder stands for a value whose method panicked or returned nothing.
 func placeholder(v any, method string) string {
 	if Nil(v) {
 		return fmt.Sprintf("<nil %T>", v)
