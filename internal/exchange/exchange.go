@@ -96,24 +96,15 @@ func Take(req mcp.Request) *Exchange {
 		return nil
 	case x.header != nil:
 		extra.Header = x.header
-	default:
+	default: // requests over stdio have no Extra
 		extra.Header = nil
-		withoutExtra(req)
-	}
-	return x
-}
-
-// withoutExtra removes the Extra of a request, because requests over stdio have none.
-func withoutExtra(req mcp.Request) {
-	if r, ok := req.(*mcp.CallToolRequest); ok {
-		r.Extra = nil
-		return
-	}
-	if r := reflect.Indirect(reflect.ValueOf(req)); r.Kind() == reflect.Struct { // a ServerRequest of any type
-		if extra := r.FieldByName("Extra"); extra.CanSet() {
-			extra.SetZero()
+		if r := reflect.Indirect(reflect.ValueOf(req)); r.Kind() == reflect.Struct { // a ServerRequest of any type
+			if extra := r.FieldByName("Extra"); extra.CanSet() {
+				extra.SetZero()
+			}
 		}
 	}
+	return x
 }
 
 // Front returns the HTTP handler that the Exchange belongs to, nil over stdio.
@@ -151,15 +142,14 @@ func (x *Exchange) End() {
 	}
 }
 
-// SetOpener notes what the POST begins, a session or (if listens) a subscription, and for which user. An
-// unknown user is "".
+// SetOpener notes that the POST begins a session or, if listens, a subscription. The user is "" if unknown.
 func (x *Exchange) SetOpener(user string, listens bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.user, x.listens = user, listens
 }
 
-// Opener returns what SetOpener noted.
+// Opener returns the values of SetOpener.
 func (x *Exchange) Opener() (user string, listens bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -190,8 +180,8 @@ func (f *Front) New(header http.Header) (*Exchange, http.Header) {
 	return x, with
 }
 
-// Without returns the header without an exchange key that the client sent, or another front outside, and
-// without its name in Connection.
+// Without returns the header without an exchange key from a client or from another front outside, and
+// without the key's name in Connection.
 func Without(header http.Header) http.Header {
 	if header == nil {
 		return http.Header{}
