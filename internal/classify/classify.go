@@ -456,7 +456,7 @@ func (w *walker) visit(err error) bool {
 		w.session = answering(err)
 		w.network = w.network || w.session != "" // io.EOF is then the end of the process that answers
 	}
-	s := sortOf(t)
+	s := infoOf(t)
 	if s.public && !w.searching {
 		w.listen(err)
 	}
@@ -504,7 +504,7 @@ func (w *walker) ofAnswer(e *jsonrpc.Error) clue {
 
 // read runs the readers of an error's type. If a method of the error panics, the clues that were
 // read before stay.
-func (w *walker) read(err error, s *sort) {
+func (w *walker) read(err error, s *typeInfo) {
 	safe.Call(func() {
 		for _, reader := range s.readers {
 			c := reader(err)

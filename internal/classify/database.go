@@ -201,8 +201,11 @@ var mongoLabels = table[string]{
 }
 
 // ofMongo tries the codes in the order of the tables, because an error may have several numbers.
-func ofMongo(err error) clue {
-	e := as[withMongo](err)
+func ofMongo(e interface {
+	HasErrorCode(code int) bool
+	HasErrorLabel(label string) bool
+},
+) clue {
 	return cmp.Or(mongo.by(func(code int64) bool { return e.HasErrorCode(int(code)) }), mongoLabels.by(e.HasErrorLabel))
 }
 
