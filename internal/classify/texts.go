@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -33,6 +34,9 @@ var (
 		public: fault.New(fault.KindServiceUnavailable, "the server is busy now"),
 	}
 )
+
+// ErrShutdown is drain.ErrShutdown.
+var ErrShutdown = errors.New("drain: the server is shutting down")
 
 // cutByShutdown is the clue of a call that the server's shutdown cut.
 var cutByShutdown = clue{
