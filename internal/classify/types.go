@@ -247,10 +247,7 @@ func numbered(of func(int64) clue, fields ...string) reader {
 				return c
 			}
 		}
-		if state := v.FieldByName("SQLState"); state.IsValid() {
-			return ofSQLState(stateOf(state))
-		}
-		return clue{}
+		return ofSQLState(stateIn(err))
 	}
 }
 
