@@ -66,8 +66,8 @@ var ErrAbandoned = exchange.ErrAbandoned
 //     body or in an event.
 //
 // Each replacement has a reference, under which the log has the original. A JSON-RPC error
-// above 64 KiB passes unchanged, and so does one that is written in several parts; the SDK
-// writes each message at once.
+// above 64 KiB passes unchanged, and so does one that is written in several parts to a stream of
+// events; the SDK writes each event at once.
 //
 // # Challenges
 //
@@ -193,7 +193,6 @@ type answer struct {
 	status int  // what was given to WriteHeader; 0 before that
 	kept   kept // why body is held back
 	wrote  bool // a part was written that was not kept back
-	length int  // the Content-Length of an answer that is kept back until it is whole; else 0
 	body   bytes.Buffer
 }
 
@@ -203,7 +202,7 @@ type kept uint8
 const (
 	nothing kept = iota
 	text         // the text of an error, until it is complete
-	message      // a JSON message, until it is known whether it is the whole answer
+	message      // a JSON message, until it is complete or too long to be checked
 )
 
 // Unwrap is for [http.ResponseController].
@@ -217,17 +216,8 @@ func (a *answer) FlushError() error {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
-	switch a.kept {
-	case text:
+	if a.kept != nothing {
 		return nil
-	case message: // of several parts
-		if a.single || a.length > 0 {
-			return nil
-		}
-		if err := a.release(); err != nil {
-			return err
-		}
-	case nothing:
 	}
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
@@ -254,8 +244,7 @@ func (a *answer) WriteHeader(status int) {
 		a.kept = text
 	case a.exchange != nil && strings.HasPrefix(kind, "application/json") &&
 		header["Content-Encoding"] == nil && !a.longer(maxPart):
-		a.length, _ = strconv.Atoi(header.Get("Content-Length")) // zero if it cannot be read
-		header.Del("Content-Length")                             // which complete sets
+		header.Del("Content-Length") // complete sets it
 		a.kept = message
 	default:
 		a.writeHeader()
@@ -285,29 +274,23 @@ func (a *answer) Write(p []byte) (int, error) {
 		a.body.Write(p[:min(len(p), max(0, maxPart-a.body.Len()))])
 		return len(p), nil
 	}
-	if a.kept == message && a.length > 0 {
-		if a.body.Write(p); a.body.Len() >= a.length {
-			a.whole()
-		}
-		return len(p), nil
-	}
 	part := p
 	if a.single {
 		if part = alone(p); part == nil {
 			return len(p), nil
 		}
 	}
-	if len(part) <= maxPart && !a.longer(maxPart) && bytes.Contains(part, []byte(`"error"`)) {
-		part = a.masked(part)
-	}
 	if a.kept == message {
-		if a.body.Len() == 0 {
+		if a.body.Len() <= maxPart {
 			a.body.Write(part)
 			return len(p), nil
 		}
-		if err := a.release(); err != nil { // of several parts
+		if err := a.release(); err != nil {
 			return 0, err
 		}
+	}
+	if !a.longer(maxPart) {
+		part = a.masked(part)
 	}
 	a.wrote = true
 	if a.exchange != nil && hasID(part) && strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream") {
@@ -333,29 +316,10 @@ func hasID(part []byte) bool {
 	return false
 }
 
-// whole masks an answer that was kept back until it had its announced length.
-func (a *answer) whole() {
-	a.length = 0
-	masked := a.masked(bytes.Clone(a.body.Bytes()))
-	a.body.Reset()
-	a.body.Write(masked)
-}
-
-// complete writes what was kept back, which is the whole answer.
-func (a *answer) complete() {
-	if a.length > 0 { // the handler has written less
-		a.whole()
-	}
-	if a.body.Len() > 0 {
-		a.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
-	}
-	_ = a.release()
-}
-
 func (a *answer) release() error {
 	a.writeHeader()
 	_, err := a.ResponseWriter.Write(a.body.Bytes())
-	a.body = bytes.Buffer{}
+	a.wrote, a.body = true, bytes.Buffer{}
 	return err
 }
 
@@ -364,13 +328,18 @@ func (a *answer) end() {
 	switch a.kept {
 	case text:
 		a.replaceText()
-		a.complete()
 	case message:
-		a.complete()
+		a.body = *bytes.NewBuffer(a.masked(a.body.Bytes()))
 	case nothing:
 		if a.exchange == nil || !a.wrote { // a flush would make chunks of it
 			return
 		}
+	}
+	if a.kept != nothing { // the whole answer
+		if a.body.Len() > 0 {
+			a.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
+		}
+		_ = a.release()
 	}
 	_ = http.NewResponseController(a.ResponseWriter).Flush()
 }

@@ -82,7 +82,7 @@ var invalidRequest = regexp.MustCompile(`^(?:handling '[^']*': )?invalid request
 // a request, or of an unknown method.
 func (a *answer) masked(p []byte) []byte {
 	start, end := bytes.IndexByte(p, '{'), bytes.LastIndexByte(p, '}')
-	if start < 0 || end < start {
+	if start < 0 || end < start || len(p) > maxPart || !bytes.Contains(p, []byte(`"error"`)) {
 		return p
 	}
 	var message map[string]json.RawMessage
