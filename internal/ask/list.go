@@ -1,7 +1,6 @@
-// Package ask asks a server what it lists, on behalf of a call and as its caller may see it: the
-// definition of the tool or prompt that is called, and the names that there are (list.go). It
-// remembers tools for a second (remember.go), and reads their schemas (schema.go). It knows a call
-// only as a [Caller].
+// Package ask asks a server for its lists, on behalf of a call and as its caller may see them: for the
+// definition of the called tool or prompt, and for all names (list.go). It remembers tools for a second
+// (remember.go), and reads their schemas (schema.go). It knows a call only as a [Caller].
 package ask
 
 import (
@@ -68,10 +67,9 @@ func (s Server) Names() [][]string {
 	}
 }
 
-// Tool returns the definition of the tool that is called. It asks next for its tools, or the
-// opener's own handler if next is nil or a single handler, which has no list: the opener may stand
-// around the server. Use it for what the caller reads about the tool that it has already called,
-// not for other names. The error is [ErrNotListed] if the server does not list the tool.
+// Tool returns the definition of the called tool. It asks next for its tools, or the opener's own
+// handler if next is nil or a single handler, which has no list: the opener may stand around the
+// server. Use it for texts about the called tool, not for other names. The error is [ErrNotListed] if the server does not list the tool.
 //
 // The definition may be up to a second old, see [Server.Remembered]. That a tool is not listed is
 // never remembered.
@@ -119,7 +117,6 @@ func (s Server) look(next mcp.MethodHandler) (*mcp.Tool, error) {
 	return s.find(next, "", maxWork)
 }
 
-// find asks for the tool of the call, from one page of the list on.
 func (s Server) find(next mcp.MethodHandler, cursor string, work int) (found *mcp.Tool, err error) {
 	name := s.Target()
 	err = s.listTools(next, cursor, work, func(p *Page, cursor string) bool {
@@ -166,7 +163,6 @@ func (s Server) Pages(enough func(all []*Page) bool) (all []*Page, err error) {
 	return all, err
 }
 
-// toolNames returns the names of the tools that the caller may list.
 func (s Server) toolNames() (names [][]string) {
 	n := 0
 	all, err := s.Pages(func(all []*Page) bool {
@@ -195,7 +191,7 @@ func (s Server) stands(name, cursor string) {
 	}
 }
 
-// lookEvery is how often an unknown name may make us ask a server for its tools.
+// lookEvery is the shortest time between two look-ups of an unknown name.
 const lookEvery = time.Second
 
 // MayLook reports whether a label may now ask the handlers behind the opener for their tools.
@@ -277,7 +273,6 @@ var (
 	}, func(i *mcp.ResourceTemplate) string { return i.URITemplate }}
 )
 
-// onBehalf returns a request in the session of the call, for the same caller.
 func onBehalf[P mcp.Params](s Server, params P) mcp.Request {
 	return &mcp.ServerRequest[P]{Session: s.session(), Params: params, Extra: s.Request().GetExtra()}
 }
@@ -392,7 +387,6 @@ func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
 	return meta
 }
 
-// session returns the server's session of the call, nil if there is none.
 func (s Server) session() *mcp.ServerSession {
 	req := s.Request()
 	if safe.Nil(req) {

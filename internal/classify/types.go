@@ -87,7 +87,7 @@ func examine(t reflect.Type) *typeInfo {
 	return info
 }
 
-// named returns the type that has the name, without pointers.
+// named returns a type without its pointer.
 func named(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
