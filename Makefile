@@ -62,11 +62,10 @@ bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=
 	$(if $(OLD),GOWORK=off go build -C internal/tools -buildvcs=false -o ../../bin/benchstat golang.org/x/perf/cmd/benchstat)
 	$(if $(OLD),bin/benchstat $(OLD) bin/bench.txt)
 
-.PHONY: evidence
-evidence: ## Write what is measured beside others into docs/costs.md and docs/evidence.md
+.PHONY: costs
+costs: ## Write what is measured beside others into docs/costs.md and docs/one.md
 	go run ./internal/bench -write
 	go run ./internal/bench -weigh -write
-	go run ./internal/errbench/cmd/errbench -write
 
 .PHONY: servers
 servers: ## Ask public servers how they fail, and write docs/servers.md; needs npm
@@ -88,7 +87,7 @@ tidy: ## Check that every go.mod and go.sum is tidy
 	@.ci/run tidy
 
 .PHONY: release-check
-release-check: ## Use HEAD as users would if it were tagged: the README's server, each recipe, each command
+release-check: ## Use HEAD as users would if it were tagged: the README's server, each package, each command
 	@.ci/run release
 
 .PHONY: clean-tree

@@ -13,12 +13,13 @@
 package mcpchain
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/correlate"
-	"github.com/mcpchain/mcpchain/internal/optional"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -29,8 +30,9 @@ import (
 // Options configure [Standard]. The zero value is the recommended default. A nil field means the
 // defaults of its package, or leaves the package out if its comment says so.
 //
-// A field of package optional takes a pointer to the options of the package with its name, as in
-// Options{Limit: &limit.Options{}}. A program links only the packages whose options it sets.
+// A field that is an [mcp.Middleware] takes what New of the package with its name returns, as in
+// Options{Deadline: deadline.New(nil)}. A program links only the packages whose fields it sets.
+// For two servers build two Options. A middleware that two servers share counts and keeps for both.
 type Options struct {
 	// Logger is the logger of Correlate, if Correlate has none of its own. Every other part
 	// that has none writes its records to the logger of Correlate. Nil means [slog.Default]
@@ -45,7 +47,7 @@ type Options struct {
 
 	// Audit keeps an append-only record of each call: the caller, the target and the effect. Nil
 	// means that there is none.
-	Audit optional.Audit // a *audit.Options
+	Audit mcp.Middleware
 
 	// Mask says what callers may know of errors.
 	Mask *mask.Options
@@ -55,41 +57,41 @@ type Options struct {
 
 	// Drain lets the server shut down without losing a call. Nil: shutdown does not wait for running
 	// calls.
-	Drain optional.Drain // a *drain.Options
+	Drain mcp.Middleware
 
-	// Budget bounds what an answer costs its reader. Nil means no bounds; the recommended bounds are
-	// those of &budget.Options{}.
-	Budget optional.Budget // a *budget.Options
+	// Budget bounds what an answer costs its reader. Nil means no bounds; budget.New(nil) has the
+	// recommended ones.
+	Budget mcp.Middleware
 
 	// Limit bounds how often callers may call, and how many calls they may make at once. Nil means
-	// no limits; the recommended limits are those of &limit.Options{}.
-	Limit optional.Limit // a *limit.Options
+	// no limits; limit.New(nil) has the recommended ones.
+	Limit mcp.Middleware
 
 	// Batch adds list forms to tools. Nil means that there are none.
-	Batch optional.Batch // a *batch.Options
+	Batch mcp.Middleware
 
 	// Replay answers a call that is repeated with the same key with its first answer. Nil means that
 	// keys are ignored.
-	Replay optional.Replay // a *replay.Options
+	Replay mcp.Middleware
 
 	// State keeps what conversations remember. Nil means that nothing is kept.
-	State optional.State // a *state.Options
+	State mcp.Middleware
 
 	// Degrade adds the missing parts that degrade.Run recorded to the answers of tools. Nil means
 	// that handlers add them.
-	Degrade optional.Degrade // a *degrade.Options
+	Degrade mcp.Middleware
 
-	// Deadline limits how long calls may take. Nil means no limits; the recommended limits are those
-	// of &deadline.Options{}. To stop the clock while the server waits for a person's input, add
+	// Deadline limits how long calls may take. Nil means no limits; deadline.New(nil) has the
+	// recommended ones. To stop the clock while the server waits for a person's input, add
 	// deadline.Sending to the server's sending middlewares.
-	Deadline optional.Deadline // a *deadline.Options
+	Deadline mcp.Middleware
 
 	// Retry says when callers may call again, and how calls are treated that repeat a hopeless call.
 	Retry *retry.Options
 
-	// RetryServer tries calls again inside the server, if that does no harm, before a failure is
-	// shown. Nil means that every failure is shown.
-	RetryServer optional.RetryServer // a *retry.ServerOptions
+	// RetryServer is what retry.Server returns. It tries calls again inside the server, if that does
+	// no harm, before a failure is shown. Nil means that every failure is shown.
+	RetryServer mcp.Middleware
 
 	// Render says how failures are written on the wire. Nil means the form that package middleware
 	// describes.
@@ -111,10 +113,10 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 //	recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner one
-// turns a handler's panic into an error before the other middlewares see it. Answers
-// travel from right to left: validate explains wrong arguments, retry says whether to
-// call again, mask hides what is not meant for the caller, and correlate runs last and
-// writes the log record.
+// turns a handler's panic into an error before the other middlewares see it. A failure is
+// judged once, when it has passed the last middleware: validate explains wrong arguments,
+// retry says whether to call again, correlate writes the log record, and mask hides what is
+// not meant for the caller. If a middleware of yours returns another error, that one is judged.
 //
 // A middleware in brackets is in the chain if its field in the Options is set. audit
 // records the result of all other middlewares, refusals included, and refuses a call that
@@ -129,7 +131,8 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // An inner middleware must pass on the context that it got, or one made from it. For work
 // that must go on when the caller gives up, use [context.WithoutCancel].
 //
-// opts may be nil, and so may inner middlewares. Installing the chain twice, or
+// opts may be nil, and so may inner middlewares. Standard panics if a field of opts holds a
+// middleware of another package, or one of yours. Installing the chain twice, or
 // one of its parts besides, is harmless: a failure is rendered and recorded once.
 //
 // Later calls of [mcp.Server.AddReceivingMiddleware] stand outside earlier ones,
@@ -139,10 +142,14 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	var look mcp.Middleware
+	o.check()
+	var look, render mcp.Middleware
 	if o.Observe {
 		look = middleware.Observe()
 		o = Options{Logger: o.Logger, Recover: o.Recover, Correlate: o.Correlate, Mask: o.Mask, Validate: o.Validate, Retry: o.Retry, Render: o.Render}
+	}
+	if o.Render != nil {
+		render = middleware.Render(o.Render)
 	}
 	var correlation correlate.Options
 	if o.Correlate != nil {
@@ -158,29 +165,59 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if masking.Logger == nil {
 		masking.Logger = correlation.Logger // mask.New warns of Reveal outside of any call
 	}
-	limited, listed := optional.Of(o.Limit), optional.Of(o.Batch)
+	listed := o.Batch
 	if listed != nil {
-		listed = Chain(listed, limited)
+		listed = Chain(listed, o.Limit) // each item of a list counts
 	}
 	return Chain(
 		mcprecover.New(o.Recover),
 		look,
-		optional.New(o.Render, middleware.Render),
+		render,
 		correlate.New(&correlation),
-		optional.Of(o.Audit),
+		o.Audit,
 		mask.New(&masking),
-		optional.Of(o.Drain),
-		optional.Of(o.Budget),
-		limited,
+		o.Drain,
+		o.Budget,
+		o.Limit,
 		listed,
-		optional.Of(o.Replay),
-		optional.Of(o.State),
+		o.Replay,
+		o.State,
 		Chain(inner...),
 		retry.New(o.Retry),
 		validate.New(o.Validate),
-		optional.Of(o.Degrade),
-		optional.Of(o.Deadline),
-		optional.Of(o.RetryServer),
+		o.Degrade,
+		o.Deadline,
+		o.RetryServer,
 		mcprecover.New(o.Recover),
 	)
+}
+
+// check panics if a field holds what another constructor returned.
+func (o *Options) check() {
+	for _, f := range []struct {
+		field, want string
+		mw          mcp.Middleware
+	}{
+		{"Audit", "audit.New", o.Audit},
+		{"Drain", "drain.New", o.Drain},
+		{"Budget", "budget.New", o.Budget},
+		{"Limit", "limit.New", o.Limit},
+		{"Batch", "batch.New", o.Batch},
+		{"Replay", "replay.New", o.Replay},
+		{"State", "state.New", o.State},
+		{"Degrade", "degrade.New", o.Degrade},
+		{"Deadline", "deadline.New", o.Deadline},
+		{"RetryServer", "retry.Server", o.RetryServer},
+	} {
+		if f.mw == nil {
+			continue
+		}
+		switch got := call.NameOf(f.mw); got {
+		case f.want:
+		case "":
+			panic(fmt.Sprintf("mcpchain.Standard: Options.%s holds a middleware that is not one of %s; give yours as an inner one", f.field, f.want))
+		default:
+			panic(fmt.Sprintf("mcpchain.Standard: Options.%s holds a middleware of %s; give one of %s", f.field, got, f.want))
+		}
+	}
 }

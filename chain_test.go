@@ -54,7 +54,7 @@ func TestOrderOfStandard(t *testing.T) {
 		var tr harness.Trace
 		options := &mcpchain.Options{
 			Logger:    slog.New(noting{slog.DiscardHandler, &tr}),
-			Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
+			Recover:   &mcprecover.Options{OnPanic: func(context.Context, *fault.PanicError) { tr.Note("recover") }},
 			Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }, Logger: slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr})},
 			Mask: &mask.Options{
 				Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }},
@@ -75,9 +75,9 @@ func TestOrderOfStandard(t *testing.T) {
 		tr.Take()
 		for _, c := range []struct{ name, want string }{
 			{"good", ">a >b h <b <a"},
-			{"unknown", ">a >b h rule <b <a id log"},
+			{"unknown", ">a >b h <b <a rule id log"},
 			{"panic", ">a >b h recover <b <a id log"},
-			{"asks", ">a >b h id rule <b <a log"},
+			{"asks", ">a >b h id <b <a rule log"},
 		} {
 			s.Call(t, c.name)
 			require.Equal(t, c.want, tr.Take(), c.name)
@@ -123,7 +123,7 @@ func TestInnerMiddlewares(t *testing.T) {
 		require.ErrorIs(t, seen, errCanary, "it is masked later")
 		require.Equal(t, got.Reference(), id)
 		s.Call(t, "panic")
-		var p *mcprecover.PanicError
+		var p *fault.PanicError
 		require.ErrorAs(t, seen, &p, "a panic of the handler is an error already")
 		if at.Shape != harness.ServerCompletion {
 			require.Equal(t, fault.KindInternal, s.Call(t, "bursts").Fault().Kind(), "and one of its own is recovered too")
@@ -164,7 +164,7 @@ func TestOptionsOfStandard(t *testing.T) {
 		s := harness.Start(t, at, harness.Setup{
 			Handlers: map[string]harness.Handler{"read_more": harness.Succeed()},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-				Logger: log.Logger(), Budget: &budget.Options{}, Limit: &limit.Options{Owner: nobody}, Replay: &replay.Options{Owner: nobody, Store: store.NewMemory(nil)},
+				Logger: log.Logger(), Budget: budget.New(nil), Limit: limit.New(&limit.Options{Owner: nobody}), Replay: replay.New(&replay.Options{Owner: nobody, Store: store.NewMemory(nil)}),
 			})},
 		})
 		_, err := s.Client.ListTools(t.Context(), nil)
@@ -185,7 +185,7 @@ func TestOptionsOfStandard(t *testing.T) {
 		s := harness.Start(t, at, harness.Setup{
 			Handlers: map[string]harness.Handler{"panic": harness.Panic(1), "unknown": harness.Fail(errCanary)},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-				Recover:   &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { panics++ }},
+				Recover:   &mcprecover.Options{OnPanic: func(context.Context, *fault.PanicError) { panics++ }},
 				Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "the-id" }},
 				Mask:      &mask.Options{Rules: []mask.Rule{mask.Is(errCanary, fault.New("ruled", "m"))}},
 				Render:    &middleware.RenderOptions{JSON: true},

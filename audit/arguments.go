@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/canonical"
 	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
@@ -63,7 +62,7 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 			args = secrets.None.Without(args)
 		}
 		redacted := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
-		if rec.Arguments, err = appendValue(make([]byte, 0, len(raw)+32), redacted); err != nil || len(rec.Arguments) > 2*maxArguments {
+		if rec.Arguments, err = json.Marshal(redacted); err != nil || len(rec.Arguments) > 2*maxArguments {
 			rec.Arguments, rec.ArgumentsBytes = nil, len(raw)
 			return
 		}
@@ -93,7 +92,7 @@ func (l *Log) HashArguments(raw json.RawMessage) string {
 	if l.key == nil {
 		return ""
 	}
-	if one, err := canonical.JSON(raw); err == nil {
+	if one, err := jsons.Canonical(raw); err == nil {
 		raw = one
 	}
 	mac := hmac.New(sha256.New, derived(l.key, "arguments"))

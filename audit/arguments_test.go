@@ -122,13 +122,6 @@ func TestArgumentsAreRedacted(t *testing.T) {
 	}
 }
 
-// TestMisspeltSecretsAreHidden: a name that is not in the schema and is that of a secret with one mistake.
-func TestMisspeltSecretsAreHidden(t *testing.T) {
-	const schema = `{"type":"object","properties":{"passport":{"type":"string"},"nested":{"type":"object","properties":{"pasword_kind":{"type":"string"}}}}}`
-	r := recorded(t, audit.Options{}, schema, `{"pasword":"`+harness.Canary+`","passport":"D1","nested":{"api_kye":"`+harness.Canary+`","pasword_kind":"long","secert":true},"note":"x"}`)
-	require.JSONEq(t, `{"pasword":"[redacted]","passport":"D1","nested":{"api_kye":"[redacted]","pasword_kind":"long","secert":true},"note":"x"}`, string(r.Arguments))
-}
-
 // TestArgumentsAreBounded, and no text in them looks like a record or hides something.
 func TestArgumentsAreBounded(t *testing.T) {
 	const schema = `{"type":"object"}`
@@ -207,22 +200,5 @@ func nobody(schema json.RawMessage) mcp.MethodHandler {
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "t", InputSchema: schema}}}, nil
 		}
 		return &mcp.CallToolResult{}, nil
-	}
-}
-
-func BenchmarkCall(b *testing.B) {
-	schema := json.RawMessage(`{"type":"object","properties":{"card":{"type":"string","writeOnly":true},"amount":{"type":"integer"}}}`)
-	for name, o := range map[string]audit.Options{"redacted": {}, "hashed": {Arguments: audit.Hashed}, "omitted": {Arguments: audit.Omitted}} {
-		b.Run(name, func(b *testing.B) {
-			o.Log = audit.NewLog(func([]audit.Entry) error { return nil }, &audit.LogOptions{Key: key})
-			server := audit.New(&o)(nobody(schema))
-			req := &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Params: &mcp.CallToolParamsRaw{
-				Name: "t", Arguments: json.RawMessage(`{"card":"4111 1111 1111 1111","amount":20}`),
-			}}
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = server(b.Context(), "tools/call", req)
-			}
-		})
 	}
 }

@@ -61,7 +61,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/secrets"
@@ -96,9 +95,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Audit of mcpchain.Options.
-func (o *Options) Middleware(optional.Audit) mcp.Middleware { return optional.New(o, New) }
-
 // New returns a middleware that records calls. It panics without a Log, and when options
 // exclude each other.
 func New(opts *Options) mcp.Middleware {
@@ -115,7 +111,7 @@ func New(opts *Options) mcp.Middleware {
 		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
 	}
 	a := &auditor{Options: o, owners: owner.Finder{Func: o.Owner}}
-	return call.Wrap(a.run)
+	return call.WrapLayer("audit.New", call.Func(a.run), nil)
 }
 
 type auditor struct {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,10 +19,8 @@ import (
 
 	"github.com/mcpchain/mcpchain/audit"
 	"github.com/mcpchain/mcpchain/correlate"
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 var key = []byte("0123456789abcdef")
@@ -99,51 +95,6 @@ func told(records []audit.Record) string {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func TestEveryShape(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		k := newKept()
-		s := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{
-				"good": harness.Succeed(), "fails": harness.Fail(fault.NotFound("file", "a")), "panics": harness.Panic("p"),
-				"unknown": harness.Fail(errors.New("x")),
-			},
-			Middleware: []mcp.Middleware{audit.New(&audit.Options{Log: k.Log, Logger: quiet()}), mcprecover.New(&mcprecover.Options{Logger: quiet()})},
-		})
-		for _, name := range []string{"good", "fails", "panics", "unknown"} {
-			s.Call(t, name)
-		}
-		method, want := at.Shape.Method(), ""
-		switch {
-		case at.Shape == harness.ServerCompletion: // is not recorded
-		case at.Shape.Tool():
-			for _, c := range [][2]string{
-				{"good", "ok committed"}, {"fails", "not_found unknown (not_found)"}, {"panics", "panic unknown (internal_error)"},
-				{"unknown", "internal_error unknown (internal_error)"},
-			} {
-				want += fmt.Sprintf("begin %s %s\nend %s %s: %s\n", method, c[0], method, c[0], c[1])
-			}
-		default:
-			for _, c := range [][2]string{
-				{"good", "ok none"}, {"fails", "not_found none (not_found)"}, {"panics", "panic none (internal_error)"},
-				{"unknown", "internal_error none (internal_error)"},
-			} {
-				want += fmt.Sprintf("call %s %s: %s\n", method, at.Shape.Target(c[0]), c[1])
-			}
-		}
-		require.Equal(t, want, told(k.records(t)))
-		for i, r := range k.records(t) {
-			require.Regexp(t, "^connection:[A-Z2-7]+$", r.Owner)
-			require.Len(t, r.Reference, 36)
-			require.WithinDuration(t, time.Now(), r.Time, time.Minute)
-			require.Equal(t, time.UTC, r.Time.Location())
-			if r.Event == "end" {
-				require.EqualValues(t, i, r.Begin)
-				require.Equal(t, k.records(t)[i-1].Reference, r.Reference)
-			}
-		}
-	})
-}
-
 func annotated(name string, readOnly bool) *mcp.Tool {
 	return &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly}}
 }
@@ -210,14 +161,6 @@ func TestAnEndThatCannotBeKept(t *testing.T) {
 	k.set(nil, "")
 	s.CallTool(t.Context(), "read", nil)
 	require.Equal(t, "begin tools/call write\nlost  \ncall tools/call read: ok none\n", told(k.records(t)))
-}
-
-func TestInstalledTwice(t *testing.T) {
-	k, other, calls := newKept(), newKept(), 0
-	s := twoTools(t, &calls, audit.Options{Log: k.Log}, audit.New(&audit.Options{Log: k.Log}), audit.New(&audit.Options{Log: other.Log}))
-	s.CallTool(t.Context(), "read", nil)
-	require.Len(t, k.records(t), 1, "once in each log")
-	require.Len(t, other.records(t), 1)
 }
 
 func TestAPanicAndAnExitPass(t *testing.T) {
@@ -298,41 +241,6 @@ func TestWhatIsNotRecorded(t *testing.T) {
 	s.CallTool(t.Context(), "absent", nil)
 	require.Equal(t, "begin tools/call absent\nend tools/call absent: protocol_error none (not_found)\n", told(k.records(t)))
 }
-
-// TestALoggerThatHangs, panics or ends its goroutine: no call waits for it. Of one that panics or exits slog.Default
-// gets the record; to one that hangs it is written when that goes on, and not twice.
-func TestALoggerThatHangs(t *testing.T) {
-	for name, do := range map[string]func(end <-chan struct{}){
-		"hangs": func(end <-chan struct{}) { <-end }, "panics": func(<-chan struct{}) { panic("the log") }, "exits": func(<-chan struct{}) { runtime.Goexit() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				end := make(chan struct{})
-				defer close(end)
-				defer func(old *slog.Logger) { slog.SetDefault(old) }(slog.Default())
-				said := harness.NewLog(slog.LevelDebug)
-				slog.SetDefault(said.Logger())
-				k, calls := newKept(), 0
-				s := twoTools(t, &calls, audit.Options{Log: k.Log, Logger: slog.New(hook{slog.DiscardHandler, func() { do(end) }})})
-				k.set(errDisk, "end")
-				require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
-				require.Equal(t, name != "hangs", strings.Contains(said.String(), "audit records cannot be kept"))
-				k.set(nil, "")
-				require.Equal(t, "fine", s.CallTool(t.Context(), "write", nil).Text())
-				require.Equal(t, 2, calls)
-			})
-		})
-	}
-}
-
-type hook struct {
-	slog.Handler
-
-	do func()
-}
-
-func (hook) Enabled(context.Context, slog.Level) bool    { return true }
-func (h hook) Handle(context.Context, slog.Record) error { h.do(); return nil }
 
 func TestReferenceIsThatOfTheLog(t *testing.T) {
 	k, calls, log := newKept(), 0, harness.NewLog(slog.LevelDebug)

@@ -3,14 +3,12 @@ package audit
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -87,21 +85,6 @@ func TestWhereALogIsBroken(t *testing.T) {
 	require.ErrorContains(t, err, "record 6 was kept as a head")
 }
 
-// TestOnlyTheNewestFileIsWaitedFor: nobody writes the others any more.
-func TestOnlyTheNewestFileIsWaitedFor(t *testing.T) {
-	t.Cleanup(func() { patience = time.Second })
-	patience = time.Minute
-	dir := t.TempDir()
-	lines, _ := linesOf(t, nil, 4)
-	for i, text := range []string{string(lines[0]) + "\n" + string(lines[1]), string(lines[2]) + "\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, fileName(uint64(1+2*i))), []byte(text), 0o600))
-	}
-	began := time.Now()
-	_, err := Verifier{}.Dir(dir)
-	require.ErrorIs(t, err, ErrBroken)
-	require.Less(t, time.Since(began), patience/2)
-}
-
 func TestWhichFilesAreOfALog(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{
@@ -129,48 +112,6 @@ func TestATornOlderFile(t *testing.T) {
 		require.ErrorContains(t, err, fileName(1)+" cannot be continued", about)
 		require.Equal(t, before, contentOf(t, dir), "nothing is set aside")
 	}
-}
-
-// TestTheSizeOfAFile: a new one is begun above the bound.
-func TestTheSizeOfAFile(t *testing.T) {
-	lines, _ := linesOf(t, nil, 3)
-	size := int64(len(lines[0]) + 1)
-	for bound, want := range map[int64]int{size - 1: 2, size: 1, size + 1: 1} {
-		dir := t.TempDir()
-		s := &files{dir: dir, max: bound, open: openFile}
-		for i := range 2 {
-			_, err := s.write([]Entry{{Record: Record{Seq: uint64(1 + i)}, Line: lines[i]}}, true)
-			require.NoError(t, err)
-		}
-		s.closeFile()
-		names, err := Files(dir)
-		require.NoError(t, err)
-		require.Len(t, names, want, "%d of %d", bound, size)
-	}
-}
-
-// TestAfterAFailedWrite the file is opened anew, and cut to what is known to be kept.
-func TestAfterAFailedWrite(t *testing.T) {
-	lines, _ := linesOf(t, nil, 2)
-	dir, fail, opened := t.TempDir(), "", 0
-	s := &files{dir: dir, max: 1 << 20, open: func(name string) (file, error) {
-		opened++
-		f, err := openFile(name)
-		return faulty{f, &fail}, err
-	}}
-	write := func(i int) error {
-		_, err := s.write([]Entry{{Record: Record{Seq: uint64(1 + i)}, Line: lines[i]}}, true)
-		return err
-	}
-	require.NoError(t, write(0))
-	fail = "sync"
-	require.ErrorIs(t, write(1), errDisk)
-	fail = ""
-	require.NoError(t, write(1))
-	require.Equal(t, 2, opened, "what a failed fsync leaves in memory nobody knows")
-	s.closeFile()
-	_, err := Verifier{}.Dir(dir)
-	require.NoError(t, err)
 }
 
 // TestAnOpenThatFails leaves the directory to others.
@@ -236,20 +177,4 @@ func TestCloseEndsTheSinkOnce(t *testing.T) {
 		require.ErrorContains(t, err, "the end")
 		require.Equal(t, 2, ended)
 	})
-}
-
-// TestTheKeyIsCopied: a caller may clear it.
-func TestTheKeyIsCopied(t *testing.T) {
-	key := slices.Clone(testKey)
-	k := &keeper{}
-	l := NewLog(k.keep, &LogOptions{Key: key})
-	before := l.HashArguments([]byte(`{"a":1}`))
-	clear(key)
-	require.NoError(t, add(l))
-	require.Equal(t, before, l.HashArguments([]byte(`{"a":1}`)))
-	require.Len(t, k.records(t, Verifier{Key: testKey}), 1)
-
-	// What is computed for one purpose says nothing about the other.
-	text := fmt.Sprintf(`{"a":%d}`, 1)
-	require.NotEqual(t, string(newChain(testKey).sum([]byte(text))), before)
 }

@@ -156,32 +156,6 @@ func TestCrashInAWrite(t *testing.T) {
 	}
 }
 
-// TestCrashAboveTheBound: what a crash left behind is cut off, also where the next record would begin a new file.
-func TestCrashAboveTheBound(t *testing.T) {
-	dir := t.TempDir()
-	l := open(t, dir, nil)
-	for range 5 {
-		require.NoError(t, add(l))
-	}
-	require.NoError(t, l.Close())
-	names, err := Files(dir)
-	require.NoError(t, err)
-	f, err := os.OpenFile(names[0], os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteString(`{"seq":8,"ti`)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	l = open(t, dir, &FileOptions{MaxBytes: 1000})
-	require.NoError(t, add(l))
-	head := l.Head()
-	require.NoError(t, l.Close())
-	_, err = Verifier{Heads: []Head{head}}.Dir(dir)
-	require.NoError(t, err)
-	names, err = Files(dir)
-	require.NoError(t, err)
-	require.Greater(t, len(names), 1)
-}
-
 // TestCrashInARotation: the newest file has no record yet.
 func TestCrashInARotation(t *testing.T) {
 	for _, text := range []string{"", `{"seq":4,"time`} {
@@ -509,19 +483,6 @@ func BenchmarkAppend(b *testing.B) {
 			require.NoError(b, add(l))
 		}
 	})
-}
-
-func BenchmarkVerify(b *testing.B) {
-	lines, _ := linesOf(b, nil, 10_000)
-	log, err := io.ReadAll(joined(lines))
-	require.NoError(b, err)
-	b.SetBytes(int64(len(log)))
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := Verify(strings.NewReader(string(log)))
-		require.NoError(b, err)
-	}
-	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/10_000, "ns/record")
 }
 
 // TestVerifiedWhileItIsWritten: what is being written at that moment is no finding.

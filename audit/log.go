@@ -2,7 +2,9 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -168,9 +170,9 @@ func (l *Log) Close() error {
 }
 
 func newWaiting(r Record, until need) (*waiting, error) {
-	body, err := appendRecord(make([]byte, 0, maxBody+len(r.Arguments)), &r)
+	body, err := json.Marshal(&r)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("audit: %w", err)
 	}
 	w := &waiting{rec: r, body: body, until: until}
 	if until > nothing {

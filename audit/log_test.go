@@ -80,29 +80,6 @@ func (k *keeper) events(t testing.TB) string {
 
 func add(l *Log) error { _, err := l.append(recordOf(1)); return err }
 
-func TestLogGathersRecords(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = 500
-		k := &keeper{do: func() error { time.Sleep(time.Millisecond); return nil }}
-		l := NewLog(k.keep, nil)
-		var calls sync.WaitGroup
-		seqs := make([]uint64, n)
-		for i := range n {
-			calls.Go(func() { seqs[i], _ = l.append(recordOf(i)) })
-		}
-		calls.Wait()
-		require.LessOrEqual(t, k.calls, 3, "one for the first, and one for those that came in the meantime")
-		records := k.records(t, Verifier{Heads: []Head{l.Head()}})
-		require.Len(t, records, n)
-		for i, seq := range seqs {
-			require.JSONEq(t, string(recordOf(i).Arguments), string(records[seq-1].Arguments), "the number is that of the record")
-		}
-		for i, e := range k.entries {
-			require.Equal(t, records[i], e.Record, "a sink sees what the line says")
-		}
-	})
-}
-
 func TestLogGoesOn(t *testing.T) {
 	k := &keeper{}
 	l := NewLog(k.keep, &LogOptions{Key: testKey})

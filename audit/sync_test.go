@@ -1,14 +1,11 @@
 package audit
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -336,72 +333,4 @@ func TestWhatIsNotOnDiskIsBounded(t *testing.T) {
 		require.Equal(t, "25 writes, 2 fsyncs", d.counts())
 		require.NoError(t, l.Close())
 	})
-}
-
-// TestAKilledProcessThatDoesNotWait: each begin for which a call has waited is there.
-func TestAKilledProcessThatDoesNotWait(t *testing.T) {
-	for _, mode := range []Sync{SyncBegins, SyncLater} {
-		dir := t.TempDir()
-		begun := map[uint64]bool{}
-		for range 3 {
-			cmd := exec.Command(os.Args[0], "-test.run=TestBeginner$")
-			cmd.Env = append(os.Environ(), "AUDIT_BEGINNER="+dir, "AUDIT_SYNC="+strconv.Itoa(int(mode)))
-			out, err := cmd.StdoutPipe()
-			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
-			lines := bufio.NewScanner(out)
-			for i := 0; lines.Scan(); i++ {
-				if seq, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
-					begun[seq] = true
-				}
-				if i == 200 {
-					require.NoError(t, cmd.Process.Kill())
-				}
-			}
-			_ = cmd.Wait()
-		}
-		require.Greater(t, len(begun), 500)
-		require.NoError(t, open(t, dir, &FileOptions{Sync: mode}).Close())
-		for _, r := range recordsIn(t, dir) {
-			if r.Event == eventBegin {
-				delete(begun, r.Seq)
-			}
-		}
-		require.Empty(t, begun)
-	}
-}
-
-// TestBeginner is the process of [TestAKilledProcessThatDoesNotWait].
-func TestBeginner(t *testing.T) {
-	dir := os.Getenv("AUDIT_BEGINNER")
-	if dir == "" {
-		t.Skip("it is run by TestAKilledProcessThatDoesNotWait")
-	}
-	mode, err := strconv.Atoi(os.Getenv("AUDIT_SYNC"))
-	require.NoError(t, err)
-	l := open(t, dir, &FileOptions{MaxBytes: 20_000, Sync: Sync(mode)})
-	var writers sync.WaitGroup
-	for range 8 {
-		writers.Go(func() {
-			for {
-				r := recordOf(1)
-				r.Event = eventBegin
-				seq, err := l.append(r)
-				if err != nil {
-					panic(err)
-				}
-				fmt.Println(seq)
-				r.Event = eventEnd
-				if _, err := l.append(r); err != nil {
-					panic(err)
-				}
-			}
-		})
-	}
-	writers.Wait()
-}
-
-func TestSyncOfOptions(t *testing.T) {
-	_, err := Open(t.TempDir(), &FileOptions{Sync: SyncLater + 1})
-	require.ErrorContains(t, err, "FileOptions.Sync is none of SyncAll, SyncBegins and SyncLater")
 }

@@ -323,29 +323,6 @@ type failing struct{}
 
 func (*failing) Read([]byte) (int, error) { return 0, errDisk }
 
-func TestRecordsAreRead(t *testing.T) {
-	lines, heads := linesOf(t, nil, 5)
-	log := slices.Clone(lines)
-	log[3] = bytes.Replace(log[3], []byte("pay"), []byte("buy"), 1)
-	seen := 0
-	for r, err := range (Verifier{}).Records(joined(log)) {
-		if seen == 3 {
-			require.ErrorIs(t, err, ErrBroken)
-			require.Zero(t, r)
-			break
-		}
-		require.NoError(t, err)
-		want := recordOf(seen)
-		want.Seq, want.Hash, want.Prev = heads[seen].Seq, heads[seen].Hash, genesis
-		if seen > 0 {
-			want.Prev = heads[seen-1].Hash
-		}
-		require.Equal(t, want, r)
-		seen++
-	}
-	require.Equal(t, 3, seen)
-}
-
 // FuzzVerify: what Verify accepts is a log that was sealed, to the byte.
 func FuzzVerify(f *testing.F) {
 	lines, _ := linesOf(f, nil, 3)

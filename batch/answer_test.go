@@ -67,45 +67,6 @@ func structured(t testing.TB, res *mcp.CallToolResult) map[string]any {
 	return v
 }
 
-func TestPartialSuccess(t *testing.T) {
-	r := each(t, batch.RunOptions[string]{KeyName: "file"}, "ok-1", "missing-2", "ok-3", "ok-4", "limited-5")
-	res := r.ToolResult()
-	require.False(t, res.IsError)
-	require.Empty(t, res.Meta)
-	require.Equal(t, strings.TrimSpace(`
-3 of 5 items succeeded, 2 failed.
-Suggestion: 1 not found: check the name, or list what exists; 1 rate limited: send fewer items at a time. Wait 9 s, then send retry_items again.
-Failed:
-- file 'missing-2': Not found: file 'missing-2' does not exist. This exists: 'ok-1'.
-- file 'limited-5': Rate limited: the API accepts no more calls now.
-Send again (retry_items): ["limited-5"]
-Results:
-- file 'ok-1': "value of ok-1"
-- file 'ok-3': "value of ok-3"
-- file 'ok-4': "value of ok-4"`), text(t, res))
-
-	raw, err := json.Marshal(structured(t, res))
-	require.NoError(t, err)
-	require.JSONEq(t, `{
-		"success": true, "message": "3 of 5 items succeeded, 2 failed.",
-		"total": 5, "succeeded": 3, "failed": 2, "not_run": 0, "success_rate": 0.6,
-		"results": [
-			{"index": 0, "key": "ok-1", "status": "succeeded", "value": "value of ok-1"},
-			{"index": 2, "key": "ok-3", "status": "succeeded", "value": "value of ok-3"},
-			{"index": 3, "key": "ok-4", "status": "succeeded", "value": "value of ok-4"}
-		],
-		"errors": [
-			{"index": 1, "file": "missing-2", "recoverable": false, "type": "not_found", "party": "caller", "message": "file 'missing-2' does not exist. This exists: 'ok-1'.",
-			 "resource_type": "file", "identifier": "missing-2"},
-			{"index": 4, "file": "limited-5", "recoverable": true, "type": "rate_limited", "message": "the API accepts no more calls now.",
-			 "retry": {"should_retry": true, "retry_after_seconds": 9}}
-		],
-		"error_summary": {"by_type": {"not_found": 1, "rate_limited": 1}, "recoverable_count": 1,
-			"suggestion": "1 not found: check the name, or list what exists; 1 rate limited: send fewer items at a time. Wait 9 s, then send retry_items again."},
-		"retry_items": ["limited-5"]
-	}`, string(raw))
-}
-
 func TestAnswerWithoutSuccess(t *testing.T) {
 	r := each(t, batch.RunOptions[string]{}, "missing-1", "missing-2", "oh-1")
 	require.Contains(t, text(t, r.ToolResult()), "2 not found: check the name, or list what exists; 1 with an internal error: tell the user")
@@ -199,17 +160,6 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
-// TestRoomOfTheOthersIsUsed: a list behind which there is nothing leaves nothing.
-func TestRoomOfTheOthersIsUsed(t *testing.T) {
-	const limit = 20_000
-	var items []string
-	for i := range 3000 {
-		items = append(items, fmt.Sprintf("ok-%d", i))
-	}
-	res := each(t, batch.RunOptions[string]{MaxBytes: limit}, items...).ToolResult()
-	require.Greater(t, max(len(text(t, res)), len(res.StructuredContent.(json.RawMessage))), limit*2/3)
-}
-
 // TestSizeLimitOfEscapes: keys may be written in JSON with several times their bytes.
 func TestSizeLimitOfEscapes(t *testing.T) {
 	const limit = 8_000
@@ -283,29 +233,6 @@ func TestTypedOutput(t *testing.T) {
 			require.JSONEq(t, string(raw), string(again))
 		}
 	}
-}
-
-// TestSchemas: with any other type of value too.
-func TestSchemasAcceptEveryValue(t *testing.T) {
-	check := func(schema *jsonschema.Schema, err error, res *mcp.CallToolResult) {
-		require.NoError(t, err)
-		resolved, err := schema.Resolve(nil)
-		require.NoError(t, err)
-		require.NoError(t, resolved.Validate(structured(t, res)))
-	}
-	run := func(value any) *mcp.CallToolResult {
-		return batch.Run(t.Context(), []int{1}, func(context.Context, int) (any, error) { return value, nil }, nil).ToolResult()
-	}
-	schema, err := jsonschema.For[batch.Output[any]](nil)
-	for _, value := range []any{nil, 0, "", []int{1}, map[string]int{"a": 1}, page{}, json.RawMessage(`[1]`)} {
-		check(schema, err, run(value))
-	}
-	numbers, err := jsonschema.For[batch.Output[int]](nil)
-	check(numbers, err, run(0))
-	maps, err := jsonschema.For[batch.Output[map[string]int]](nil)
-	check(maps, err, run(map[string]int(nil)))
-	lists, err := jsonschema.For[batch.Output[[]string]](nil)
-	check(lists, err, run([]string(nil)))
 }
 
 func TestResultsHaveWhatWasNotRun(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"runtime"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -120,56 +117,6 @@ func TestMaskAlone(t *testing.T) {
 	}, mask.New(&mask.Options{Logger: log.Logger()}))
 	require.NotContains(t, string(got.Wire), "eference")
 	require.Empty(t, log.Records(), "the caller knows all of it")
-}
-
-func TestWithoutMiddlewares(t *testing.T) {
-	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Older}
-	got := harness.Call(t, at, inACall(nil))
-	require.NotContains(t, string(got.Wire), harness.Canary)
-	require.NotContains(t, string(got.Wire), "reference_id")
-	require.Contains(t, text(t, got.Tool()), "Internal error")
-}
-
-// TestNothingSucceededInACall: the answer that is an error passes the chain with all
-// that it says, and has a reference.
-func TestNothingSucceededInACall(t *testing.T) {
-	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelInfo)
-		got := harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-			return batch.Run(ctx, []string{"a", "b"}, func(_ context.Context, name string) (int, error) {
-				return 0, fault.NotFound("file", name).Because(errors.New(harness.Canary))
-			}, &batch.RunOptions[string]{KeyName: "file"}).ToolResult(), nil
-		}, mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
-		require.True(t, got.Tool().IsError)
-		require.Equal(t, strings.TrimSpace(`
-Not found: none of the 2 items succeeded.
-Suggestion: Check the name, or list what exists.
-Failed:
-- file 'a': Not found: file 'a' does not exist. Reference: ref.0
-- file 'b': Not found: file 'b' does not exist. Reference: ref.1`), text(t, got.Tool()))
-		require.Equal(t, fault.KindNotFound, got.Fault().Kind())
-		require.Equal(t, "ref", got.Fault().Reference())
-		v := structured(t, got.Tool())
-		require.Equal(t, false, v["success"])
-		require.Equal(t, "b", v["errors"].([]any)[1].(map[string]any)["file"])
-		require.NotContains(t, string(got.Wire), harness.Canary)
-		refs := []any{}
-		for _, r := range log.Records() {
-			refs = append(refs, r["reference"])
-		}
-		require.ElementsMatch(t, []any{"ref", "ref.0", "ref.1"}, refs)
-	})
-}
-
-func TestTwoBatchesOfOneCall(t *testing.T) {
-	at := harness.Place{Shape: harness.ServerRaw, Era: harness.Current}
-	log := harness.NewLog(slog.LevelInfo)
-	harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-		batch.Run(ctx, numbers(2), leaky, nil)
-		return batch.Run(ctx, numbers(2), leaky, nil).ToolResult(), nil
-	}, correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string { return "ref" }}), mask.New(nil))
-	require.Equal(t, "ref.1", log.Records()[0]["reference"])
-	require.Equal(t, "ref.b2.1", log.Records()[1]["reference"])
 }
 
 // TestAnnotationsOfTheTool: what the tool says of itself decides whether items that may
@@ -280,73 +227,6 @@ func TestProgressOfTheFirstBatch(t *testing.T) {
 		}
 		require.Empty(t, told)
 	}
-}
-
-// hollow is an error as a typed nil is: each method panics but those of nil itself.
-type hollow struct{ error }
-
-func (h *hollow) Error() string { return h.error.Error() }
-func (h *hollow) Unwrap() error { return h.error }
-
-// circular holds itself.
-type circular struct{ error }
-
-func (e *circular) Unwrap() error { return e }
-
-// TestStrangeErrorsAreRecorded: whatever the error of an item is, there is a record of it
-// under the reference that the caller has.
-func TestStrangeErrorsAreRecorded(t *testing.T) {
-	for name, err := range map[string]error{"hollow": (*hollow)(nil), "circular": &circular{errSecret}, "strange": strange{}} {
-		test := func(t *testing.T) {
-			log := harness.NewLog(slog.LevelInfo)
-			got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-				return batch.Run(ctx, []string{"a", "b"}, func(ctx context.Context, item string) (string, error) {
-					if item == "a" {
-						return item, nil
-					}
-					<-ctx.Done()
-					return "", err
-				}, &batch.RunOptions[string]{Limit: time.Millisecond}).ToolResult(), nil
-			}, correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil))
-			out := outputOf(t, got)
-			require.Equal(t, 1, out.Succeeded)
-			require.Equal(t, fault.KindInternal, out.Errors[0].Fault().Kind())
-			require.Len(t, log.Records(), 1)
-			require.Equal(t, log.Records()[0]["reference"], out.Errors[0].Fault().Reference())
-			require.NotContains(t, string(got.Wire), harness.Canary)
-		}
-		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
-	}
-}
-
-// exiting is a log handler that ends the goroutine that logs.
-type exiting struct{ slog.Handler }
-
-func (exiting) Handle(context.Context, slog.Record) error { runtime.Goexit(); return nil }
-
-// TestLogHandlerExits: a record that ends its goroutine costs neither the item nor the
-// batch, in a worker and where an item is left behind.
-func TestLogHandlerExits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		logger := slog.New(exiting{slog.NewTextHandler(io.Discard, nil)})
-		var r *batch.Result[int]
-		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-			r = batch.Run(ctx, numbers(6), func(_ context.Context, i int) (int, error) {
-				switch i {
-				case 1:
-					return 0, errBroken
-				case 2:
-					runtime.Goexit()
-				case 3:
-					time.Sleep(time.Hour)
-				}
-				return i, nil
-			}, &batch.RunOptions[int]{Concurrency: 2, Limit: time.Second})
-			return harness.Success(req), nil
-		}, correlate.New(&correlate.Options{Logger: logger}), mask.New(&mask.Options{Logger: logger}))
-		require.Equal(t, "+---++", statuses(r.Items))
-		time.Sleep(2 * time.Hour)
-	})
 }
 
 // TestPathsAreTheCallersOwn: what to send again is exactly that, also when nothing

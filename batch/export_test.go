@@ -32,9 +32,6 @@ func (r *Result[Out]) sent(next step) (items []any) {
 	return items
 }
 
-// Notifies reports whether the caller of a request gets notifications.
-func Notifies(req mcp.Request) bool { return notifying(req) != nil }
-
 // ElementOptions returns what New makes of the Run options of a List.
 func ElementOptions(list List) any { return *elementOptions(list) }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/listform"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -45,9 +44,6 @@ type List struct {
 }
 
 const defaultMaxItems = 100
-
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Batch of mcpchain.Options.
-func (o *Options) Middleware(optional.Batch) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that gives tools a list form:
 //
@@ -89,7 +85,7 @@ func New(opts *Options) mcp.Middleware {
 			}
 		}
 	}
-	wrap := call.Wrap(l.handle)
+	wrap := call.WrapLayer("batch.New", call.Func(l.handle), nil)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		ours := wrap(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

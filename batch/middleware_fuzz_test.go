@@ -51,29 +51,3 @@ func canonical(t *testing.T, raw []byte) string {
 	require.NoError(t, err)
 	return string(out)
 }
-
-// FuzzInputSchema wants of any schema a refusal or an object schema with a list.
-func FuzzInputSchema(f *testing.F) {
-	for _, seed := range []string{
-		`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`, `{"properties":{"id":true}}`, `true`, `null`, `[]`,
-		`{"properties":{"id":{"$ref":"#/properties/x"},"x":{}},"required":7,"anyOf":[{"required":["id"]}]}`, `{"properties":{"id":null}}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	list := batch.List{Tool: "it", Item: "id", As: "them", Items: "ids", MaxItems: 10}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		out, err := batch.InputSchema(list, json.RawMessage(raw))
-		if err != nil {
-			return
-		}
-		var schema struct {
-			Required   []string                   `json:"required"`
-			Properties map[string]json.RawMessage `json:"properties"`
-		}
-		require.NoError(t, json.Unmarshal(out, &schema), string(out))
-		require.Contains(t, schema.Required, "ids")
-		require.NotContains(t, schema.Required, "id")
-		require.Contains(t, schema.Properties, "ids")
-		require.NotContains(t, schema.Properties, "id")
-	})
-}

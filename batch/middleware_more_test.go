@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"reflect"
 	"runtime"
@@ -23,7 +22,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 func TestNewMistakes(t *testing.T) {
@@ -92,18 +90,6 @@ func carried(t *testing.T, fields, got reflect.Value) {
 			require.Equal(t, f.Interface(), got.FieldByName(name).Interface(), name)
 		}
 	}
-}
-
-// TestNewInEveryShape harms nobody, where there is a list to give and where there is not.
-func TestNewInEveryShape(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		for _, opts := range []*batch.Options{nil, {Lists: []batch.List{userList}}} {
-			got := harness.Call(t, at, harness.Succeed(), mcprecover.New(nil), batch.New(opts))
-			require.Equal(t, "fine", got.Text())
-			got = harness.Call(t, at, harness.Fail(fault.NotFound("a", "b")), mask.New(nil), batch.New(opts))
-			require.Contains(t, got.Text(), "Not found: a 'b' does not exist.")
-		}
-	})
 }
 
 // TestLimitsOfItems are those of the Run options, and what does not end is left behind.
@@ -313,36 +299,5 @@ func TestToolsAreListedAnew(t *testing.T) {
 			require.Equal(t, 1, outputOf(t, s.CallTool(t.Context(), "get_users", ids("ann"))).Succeeded)
 			s.Server.RemoveTools("get_user")
 		}
-	}
-}
-
-// BenchmarkNew is what the middleware costs calls of other tools, and a call of a list.
-func BenchmarkNew(b *testing.B) {
-	res := &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"name":"x"}`)}
-	last := func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil }
-	mw := batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", MaxItems: 1000}}})
-	mask := mask.New(&mask.Options{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))})
-	many := make([]int, 1000)
-	for i := range many {
-		many[i] = i
-	}
-	list, err := json.Marshal(map[string]any{"user_ids": many})
-	require.NoError(b, err)
-	for name, c := range map[string]struct {
-		handler mcp.MethodHandler
-		req     *mcp.CallToolRequest
-	}{
-		"without":  {mask(last), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "other"}}},
-		"other":    {mask(mw(last)), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "other"}}},
-		"list1000": {mask(mw(last)), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "get_users", Arguments: list}}},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.handler(b.Context(), "tools/call", c.req); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +24,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -204,14 +201,6 @@ func TestNothingSucceeded(t *testing.T) {
 		require.True(t, answer.Tool().IsError)
 		require.Contains(t, answer.Text(), "3 items")
 		require.NotContains(t, s.Sent(), harness.Canary)
-	}
-}
-
-func TestListOfOne(t *testing.T) {
-	for _, era := range eras {
-		out := outputOf(t, serve(t, era, userList).CallTool(t.Context(), "get_users", ids("ann")))
-		require.Equal(t, 1, out.Succeeded)
-		require.Equal(t, "The item succeeded.", out.Message)
 	}
 }
 
@@ -551,38 +540,6 @@ func TestValues(t *testing.T) {
 			require.Contains(t, fmt.Sprint(data.Details["input_requests"]), "Who?")
 			require.Equal(t, "it", data.RecoverySteps[0].Tool)
 			require.Equal(t, map[string]any{"id": "input"}, data.RecoverySteps[0].Parameters)
-		}
-	}
-}
-
-// TestOverHTTP lists and calls the list form over streamable HTTP, with progress.
-func TestOverHTTP(t *testing.T) {
-	for _, era := range eras {
-		for _, stateless := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/stateless=%t", era, stateless), func(t *testing.T) {
-				server := mcp.NewServer(&mcp.Implementation{Name: "users"}, nil)
-				mcp.AddTool(server, &mcp.Tool{Name: "get_user"}, getUser)
-				server.AddReceivingMiddleware(mcprecover.New(nil), mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)}),
-					batch.New(&batch.Options{Lists: []batch.List{userList}}))
-				web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-					&mcp.StreamableHTTPOptions{Stateless: stateless}))
-				defer web.Close()
-				var told progress
-				client := mcp.NewClient(&mcp.Implementation{Name: "client"}, &mcp.ClientOptions{ProgressNotificationHandler: told.take})
-				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL}, speak.Version(string(era)))
-				require.NoError(t, err)
-				defer session.Close()
-				list, err := session.ListTools(t.Context(), nil)
-				require.NoError(t, err)
-				require.Equal(t, "get_user get_users", toolNames(list.Tools))
-				params := &mcp.CallToolParams{Name: "get_users", Arguments: ids("a", "missing", "b")}
-				params.SetProgressToken("p1")
-				res, err := session.CallTool(t.Context(), params)
-				require.NoError(t, err)
-				require.Equal(t, 2, outputOf(t, harness.Answer{Result: res}).Succeeded)
-				harness.Eventually(t, func() bool { return told.last() == "3 of 3 items, 1 failed" })
-				told.check(t, "p1", 3)
-			})
 		}
 	}
 }

@@ -3,11 +3,11 @@ package batch
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -48,10 +48,8 @@ func notifying(req mcp.Request) notify {
 // is that of the handler: the SDK finds in it where to send notifications.
 func progress(ctx context.Context, send notify, counts func() (done, failed, total int)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	over, gone := make(chan struct{}), make(chan struct{})
-	stop := sync.OnceFunc(func() { close(gone) })
-	go func() {
-		defer stop()
+	over := make(chan struct{})
+	loop := apart.Go(func() (struct{}, error) {
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
 		for sent, last := 0, false; !last; {
@@ -62,7 +60,7 @@ func progress(ctx context.Context, send notify, counts func() (done, failed, tot
 			}
 			done, failed, total := counts()
 			if ctx.Err() != nil { // the caller waits no longer
-				return
+				break
 			}
 			if done == sent {
 				continue
@@ -72,21 +70,19 @@ func progress(ctx context.Context, send notify, counts func() (done, failed, tot
 			if failed > 0 {
 				message += fmt.Sprintf(", %d failed", failed)
 			}
-			err, late := context.Canceled, time.AfterFunc(progressWait, stop)
-			safe.Call(func() { err = send(ctx, done, total, message) }, nil) // a transport is untrusted code
-			if !late.Stop() || err != nil {
-				return
+			one := apart.Go(func() (struct{}, error) { return struct{}{}, send(ctx, done, total, message) })
+			if !one.Within(progressWait) {
+				break
+			}
+			if _, err := one.Result(); err != nil {
+				break
 			}
 		}
-	}()
+		return struct{}{}, nil
+	})
 	return func() {
 		defer cancel()
 		close(over)
-		timer := time.NewTimer(progressWait)
-		defer timer.Stop()
-		select {
-		case <-gone:
-		case <-timer.C:
-		}
+		loop.Within(progressWait)
 	}
 }

@@ -98,17 +98,6 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// TestNotifyNobody who did not ask.
-func TestNotifyNobody(t *testing.T) {
-	require.False(t, batch.Notifies(nil))
-	require.False(t, batch.Notifies((*mcp.CallToolRequest)(nil)))
-	require.False(t, batch.Notifies(&mcp.CallToolRequest{}))
-	params := &mcp.CallToolParamsRaw{}
-	require.False(t, batch.Notifies(&mcp.CallToolRequest{Params: params}))
-	params.SetProgressToken("t")
-	require.False(t, batch.Notifies(&mcp.CallToolRequest{Params: params}), "without a session")
-}
-
 // TestNotificationRate looks at what is sent when, with a clock of its own.
 func TestNotificationRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -47,7 +48,6 @@ func Run[In, Out any](ctx context.Context, items []In, fn func(context.Context, 
 func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Context, int) (Out, error), o *RunOptions[In]) *batch[Out] {
 	b := &batch[Out]{
 		fn: fn, concurrency: o.Concurrency, limit: o.Limit, maxFailures: o.MaxFailures,
-		idle: make(chan struct{}), states: make([]state, len(items)),
 		result: Result[Out]{
 			Items: make([]Item[Out], len(items)), failer: newFailer(ctx, len(items)), send: func(i int) any { return items[i] },
 			listName: "items", keyName: o.KeyName, maxBytes: o.MaxBytes,
@@ -66,8 +66,8 @@ func newBatch[In, Out any](ctx context.Context, items []In, fn func(context.Cont
 	return b
 }
 
-// A batch runs the items of one Run. Its workers are goroutines; the goroutine that called
-// Run waits for them.
+// A batch runs the items of one Run. Its workers are goroutines, which run the function apart; the
+// goroutine that called Run waits for them.
 type batch[Out any] struct {
 	fn          func(context.Context, int) (Out, error)
 	concurrency int
@@ -76,13 +76,10 @@ type batch[Out any] struct {
 	notify      notify // nil if the caller asked for no progress
 
 	ctx   context.Context //nolint:containedctx // for the function: ends with the batch
-	grace time.Duration   // for what runs when ctx ends
-	idle  chan struct{}   // closed when no worker is left
+	grace time.Duration   // for what runs when its context ends
 
 	mu          sync.Mutex // never held while user code runs
 	result      Result[Out]
-	states      []state
-	workers     int // that were not left behind, and one for the goroutine that starts them
 	begun       int
 	finished    int
 	failures    int
@@ -90,24 +87,13 @@ type batch[Out any] struct {
 	interrupted bool // an item ran when ctx ended
 }
 
-// A state says who sets the outcome of an item: its worker or the one that leaves it
-// behind, whichever is first to take it.
-type state uint8
-
-const (
-	waiting state = iota
-	running       // in the user's function, which may not return
-	ended         // it returned
-	left          // it did not return in time: its result is dropped, and its worker ends when it returns
-)
-
 func (b *batch[Out]) run(ctx context.Context) *Result[Out] {
 	end := func() {}
 	if b.notify != nil {
 		end = progress(ctx, b.notify, func() (done, failed, total int) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			return b.finished, b.failures, len(b.states)
+			return b.finished, b.failures, len(b.result.Items)
 		})
 	}
 	var cancel context.CancelFunc
@@ -121,12 +107,11 @@ func (b *batch[Out]) run(ctx context.Context) *Result[Out] {
 		b.ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
-	workers := min(b.concurrency, len(b.states))
-	b.workers = workers + 1
-	for range workers {
-		go b.work()
+	var workers sync.WaitGroup
+	for range min(b.concurrency, len(b.result.Items)) {
+		workers.Go(b.work)
 	}
-	b.wait()
+	workers.Wait()
 	over, shutdown := b.ctx.Err(), b.shutDown()
 	cancel()
 	end()
@@ -150,174 +135,120 @@ func (b *batch[Out]) run(ctx context.Context) *Result[Out] {
 	return &r
 }
 
-// wait returns when no worker is left.
-func (b *batch[Out]) wait() {
-	b.mu.Lock()
-	b.leave()
-	b.mu.Unlock()
-	select {
-	case <-b.idle:
-		return
-	case <-b.ctx.Done():
-	}
-	select {
-	case <-b.idle:
-	case <-time.After(b.grace):
-		for i := range b.states {
-			b.giveUp(i, b.over())
-		}
-		<-b.idle
-	}
-}
-
-// work is a worker: it runs one item after the other.
+// work is a worker: it runs one item after the other, as long as not too many were left behind.
 func (b *batch[Out]) work() {
-	i, more := 0, true
-	defer func() { // if more is still set, the function called runtime.Goexit
-		if more {
-			var none Out
-			if b.end(i, none, nil, errGoexit) {
-				go b.work()
-			}
-		}
-	}()
-	for i, more = b.next(); more; i, more = b.next() {
-		value, late, err := b.call(i)
-		if more = b.end(i, value, late, err); !more {
+	for {
+		if i, more := b.next(); !more || !b.item(i) {
 			return
 		}
 	}
 }
 
-// next begins an item. If there is none, it takes the worker off and reports false.
+// next begins an item, and reports false if there is none.
 func (b *batch[Out]) next() (i int, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.begun == len(b.states) || b.result.Stopped != "" || b.ctx.Err() != nil {
-		b.leave()
+	if b.begun == len(b.result.Items) || b.result.Stopped != "" || b.ctx.Err() != nil {
 		return 0, false
 	}
 	i = b.begun
 	b.begun++
-	b.states[i] = running
 	b.result.failer.begin(b.ctx, i)
 	return i, true
 }
 
-// leave takes a worker off. It is called with the mutex.
-func (b *batch[Out]) leave() {
-	if b.workers--; b.workers == 0 {
-		close(b.idle)
-	}
-}
-
-// call runs the user's function for an item. late replaces an error that came with the end
-// of the item's time, unless that error was worded for callers.
-func (b *batch[Out]) call(i int) (value Out, late *fault.Error, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fault.Panicked(p, 1)
-		}
-	}()
-	ctx, limit := context.Context(&b.result.failer.items[i]), b.limit
-	if limit > 0 {
+// item runs the user's function for an item. It reports false if that was left behind, after too many others.
+func (b *batch[Out]) item(i int) bool {
+	ctx := context.Context(&b.result.failer.items[i])
+	if b.limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
+		ctx, cancel = context.WithTimeout(ctx, b.limit)
 		defer cancel()
-		overdue := time.AfterFunc(limit+grace, func() { b.giveUp(i, fault.Timeout(theItem, limit)) })
-		defer overdue.Stop()
 	}
-	if value, err = b.fn(ctx, i); err != nil && limit > 0 && ctx.Err() != nil && safe.Is(err, context.DeadlineExceeded) {
-		late = fault.Timeout(theItem, limit)
+	work := apart.Go(func() (Out, error) { return b.fn(ctx, i) })
+	if !work.Until(ctx.Done(), b.grace) {
+		return b.leave(i, work.Done())
 	}
-	return value, late, err
-}
-
-// end keeps how an item ended. It reports false when the item was left behind meanwhile.
-func (b *batch[Out]) end(i int, value Out, late *fault.Error, err error) bool {
-	interrupted := false
-	if over := b.ctx.Err(); err != nil && over != nil && safe.Is(err, over) {
-		interrupted, late = true, b.over()
-	}
-	b.mu.Lock()
-	if was := b.states[i]; was != running { // left, or ended, and then something ended the goroutine
-		if was == left {
-			b.stuck--
-			b.result.failer.returned(i)
-		}
-		b.mu.Unlock()
-		return was == ended
-	}
-	b.states[i] = ended
-	b.result.Items[i].Value = value
-	b.interrupted = b.interrupted || interrupted
+	value, err := work.Result()
 	if err == nil {
-		b.result.Items[i].Status = Succeeded
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.result.Items[i].Value, b.result.Items[i].Status = value, Succeeded
 		b.finished++
+		return true
 	}
-	b.mu.Unlock()
-	if err != nil {
-		b.fail(i, err, late)
-	}
+	b.result.Items[i].Value = value          // which nobody else looks at yet
+	b.fail(i, func() (error, *fault.Error) { // an error that came with the end of the item's time says less
+		switch over := b.ctx.Err(); {
+		case over != nil && safe.Is(err, over):
+			return err, b.over()
+		case b.limit > 0 && ctx.Err() != nil && safe.Is(err, context.DeadlineExceeded):
+			return err, fault.Timeout(theItem, b.limit)
+		default:
+			return err, nil
+		}
+	})
 	return true
 }
 
-// fail sets the failure of an item that the caller of fail has taken.
-func (b *batch[Out]) fail(i int, err error, late *fault.Error) {
-	how := failed{public: fault.Generic(fault.KindInternal)}
-	defer func() { // deferred, because looking at the failure may end the goroutine
+// leave leaves an item behind until its function has returned, and reports whether not too many were.
+func (b *batch[Out]) leave(i int, returned <-chan struct{}) bool {
+	b.mu.Lock()
+	b.stuck++
+	goOn := b.stuck <= b.concurrency
+	b.mu.Unlock()
+	b.result.failer.left(i)
+	b.fail(i, func() (error, *fault.Error) {
+		if b.ctx.Err() != nil {
+			return b.over().Because(errStuck), nil
+		}
+		return fault.Timeout(theItem, b.limit).Because(errStuck), nil
+	})
+	go func() {
+		<-returned
+		b.result.failer.returned(i)
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		item := &b.result.Items[i]
-		item.Status, item.Err, item.failed = Failed, how.public, how
-		b.finished++
-		b.failures++
-		if b.maxFailures > 0 && b.failures >= b.maxFailures {
-			b.result.Stopped = byFailures
-		}
+		b.stuck--
 	}()
-	how = b.result.failer.failed(i, err, late)
+	return goOn
+}
+
+// fail sets the failure of an item. how returns its error, and what replaces that if it was not worded for
+// callers. It runs apart, because looking at an error may end the goroutine.
+func (b *batch[Out]) fail(i int, how func() (err error, late *fault.Error)) {
+	got, failure := apart.Go(func() (failed, error) {
+		err, late := how()
+		return b.result.failer.failed(i, err, late), nil
+	}).Result()
+	if failure != nil {
+		got = failed{public: fault.Generic(fault.KindInternal)}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	item := &b.result.Items[i]
+	item.Status, item.Err, item.failed = Failed, got.public, got
+	b.finished++
+	b.failures++
+	if b.maxFailures > 0 && b.failures >= b.maxFailures {
+		b.result.Stopped = byFailures
+	}
 }
 
 // theItem is how this package's own failures name the item; its key stands beside it.
 const theItem = "the item"
 
-var (
-	errGoexit = errors.New("batch: the function called runtime.Goexit")
-	errStuck  = errors.New("batch: the function did not return when its context ended, and was left behind")
-)
-
-// giveUp leaves behind an item that still runs, and starts another worker in the place of
-// the item's, unless too many were left behind.
-func (b *batch[Out]) giveUp(i int, why *fault.Error) {
-	b.mu.Lock()
-	if b.states[i] != running {
-		b.mu.Unlock()
-		return
-	}
-	b.states[i] = left
-	b.stuck++
-	b.interrupted = b.interrupted || b.ctx.Err() != nil
-	b.mu.Unlock()
-	defer func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.stuck <= b.concurrency {
-			go b.work()
-		} else {
-			b.leave()
-		}
-	}()
-	b.result.failer.left(i)
-	b.fail(i, why.Because(errStuck), nil)
-}
+var errStuck = errors.New("batch: the function did not return when its context ended, and was left behind")
 
 // shutDown reports whether the server's shutdown has ended the batch.
 func (b *batch[Out]) shutDown() bool { return safe.Is(context.Cause(b.ctx), classify.ErrShutdown) }
 
 // over returns the failure of an item that was running when the context of the batch
-// ended.
+// ended, and notes that there was one.
 func (b *batch[Out]) over() *fault.Error {
+	b.mu.Lock()
+	b.interrupted = true
+	b.mu.Unlock()
 	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
 		return fault.New(fault.KindTimeout, theItem+" had not finished when the time for the batch was over")
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math"
 	"runtime"
 	"strconv"
 	"sync"
@@ -96,35 +94,6 @@ func inTime(t *testing.T, run func(t *testing.T)) {
 	})
 }
 
-func TestOrderIsKept(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(50), func(_ context.Context, i int) (int, error) {
-			time.Sleep(time.Duration(50-i) * time.Second)
-			if i%10 == 3 {
-				return 0, errBroken
-			}
-			return i * i, nil
-		}, nil)
-		consistent(t, r, 50)
-		require.Equal(t, 45, r.Succeeded)
-		require.Equal(t, 5, r.Failed)
-		require.Empty(t, r.Stopped)
-		for i, item := range r.Items {
-			if i%10 == 3 {
-				require.Equal(t, batch.Failed, item.Status)
-				require.ErrorIs(t, item.Err, errBroken)
-				require.ErrorIs(t, item.Err, fault.KindInternal)
-				require.NotContains(t, item.Err.Error(), "secret")
-				require.False(t, recoverable(item))
-			} else {
-				require.Equal(t, i*i, item.Value)
-			}
-		}
-		require.InDelta(t, 0.9, answered(r).SuccessRate, 0)
-		require.Empty(t, r.RetryItems())
-	})
-}
-
 func TestConcurrencyIsBounded(t *testing.T) {
 	for _, c := range []struct{ option, most, seconds int }{{0, 8, 7}, {1, 1, 50}, {7, 7, 8}, {100, 50, 1}} {
 		inTime(t, func(t *testing.T) {
@@ -152,17 +121,6 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	}
 }
 
-func TestEmpty(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), nil, func(context.Context, int) (int, error) { panic("not called") }, nil)
-		consistent(t, r, 0)
-		require.True(t, answered(r).Success)
-		require.InDelta(t, 1, answered(r).SuccessRate, 0)
-		require.Empty(t, r.Stopped)
-		require.False(t, r.ToolResult().IsError)
-	})
-}
-
 func TestProgrammersMistakes(t *testing.T) {
 	fn := func(context.Context, int) (int, error) { return 0, nil }
 	run := func(o batch.RunOptions[int]) func() {
@@ -180,26 +138,6 @@ func TestProgrammersMistakes(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, message, f)
 	}
-}
-
-func TestPanicIsTheItemsOwn(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		for _, workers := range []int{1, 3, 10} {
-			r := batch.Run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
-				if i == 7 {
-					panic(errBroken)
-				}
-				return i, nil
-			}, &batch.RunOptions[int]{Concurrency: workers})
-			consistent(t, r, 10)
-			require.Equal(t, "+++++++-++", statuses(r.Items))
-			var p *fault.PanicError
-			require.ErrorAs(t, r.Items[7].Err, &p)
-			require.Equal(t, errBroken, p.Value)
-			require.Contains(t, p.Stack(), "TestPanicIsTheItemsOwn")
-			require.Equal(t, "internal_error", string(r.Items[7].Err.Kind()))
-		}
-	})
 }
 
 func TestEveryItemPanicsOrExits(t *testing.T) {
@@ -220,20 +158,6 @@ func TestEveryItemPanicsOrExits(t *testing.T) {
 				require.Equal(t, i%3 == 2, item.Status == batch.Succeeded)
 			}
 		}
-	})
-}
-
-func TestGoexit(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(10), func(_ context.Context, i int) (int, error) {
-			if i == 7 || i == 9 {
-				runtime.Goexit()
-			}
-			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: 1})
-		consistent(t, r, 10)
-		require.Equal(t, "+++++++-+-", statuses(r.Items))
-		require.ErrorIs(t, r.Items[7].Err, fault.KindInternal)
 	})
 }
 
@@ -437,59 +361,6 @@ func TestWhatIsLeftBehindHarmsNobody(t *testing.T) {
 	}
 }
 
-// TestTimeIsOver looks at functions that ignore their context when the time of the batch is over.
-func TestTimeIsOver(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
-		defer cancel()
-		began := time.Now()
-		r := batch.Run(ctx, numbers(100), func(_ context.Context, i int) (int, error) {
-			time.Sleep(2 * time.Second) // ignores its context
-			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: 2})
-		require.Equal(t, 4, r.Succeeded)
-		require.Equal(t, 2, r.Failed)
-		require.Equal(t, "deadline", r.Stopped)
-		require.Equal(t, "the item had not finished when the time for the batch was over", r.Items[4].Err.Message())
-		require.Equal(t, 5400*time.Millisecond+100*time.Millisecond, time.Since(began))
-	})
-}
-
-func TestStopAfterFailures(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		fail := func(_ context.Context, i int) (int, error) {
-			if i%2 == 1 {
-				return 0, fs.ErrNotExist
-			}
-			return i, nil
-		}
-		first := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 1})
-		require.Equal(t, 1, first.Succeeded)
-		require.Equal(t, 1, first.Failed)
-		require.Equal(t, "failures", first.Stopped)
-		third := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 3})
-		require.Equal(t, 3, third.Succeeded)
-		require.Equal(t, 3, third.Failed)
-		last := batch.Run(t.Context(), numbers(10), fail, &batch.RunOptions[int]{Concurrency: 1, MaxFailures: 6})
-		require.Empty(t, last.Stopped)
-	})
-}
-
-func TestStopLetsRunningItemsFinish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(10), func(ctx context.Context, i int) (int, error) {
-			if i == 0 {
-				time.Sleep(time.Second)
-				return 0, errBroken
-			}
-			time.Sleep(2 * time.Second)
-			return i, ctx.Err()
-		}, &batch.RunOptions[int]{Concurrency: 4, MaxFailures: 1})
-		require.Equal(t, "-+++......", statuses(r.Items))
-		require.Equal(t, []any{4, 5, 6, 7, 8, 9}, r.RetryItems())
-	})
-}
-
 func TestKeys(t *testing.T) {
 	r := batch.Run(t.Context(), []string{"a", "b", "a"}, func(_ context.Context, s string) (int, error) {
 		if s == "b" {
@@ -534,68 +405,6 @@ func TestProgressOfWhatIsLeftBehind(t *testing.T) {
 		})
 		require.Equal(t, []string{"5.25s 1 of 2 items", "10.1s 2 of 2 items, 1 failed"}, seen)
 	})
-}
-
-// TestNoMoreFailuresThanItems in what is told while several items finish at once.
-func TestNoMoreFailuresThanItems(t *testing.T) {
-	for range 100 {
-		batch.RunTelling(t.Context(), numbers(500), func(context.Context, int) (int, error) { return 0, errBroken },
-			&batch.RunOptions[int]{Concurrency: 16}, func(done, total int, message string) error {
-				if message != fmt.Sprintf("%d of %d items, %d failed", done, total, done) {
-					t.Error(message)
-				}
-				return nil
-			})
-	}
-}
-
-// TestHugeOptions are no limit, and cost nothing.
-func TestHugeOptions(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		r := batch.Run(t.Context(), numbers(3), func(_ context.Context, i int) (int, error) {
-			time.Sleep(time.Hour)
-			if i == 1 {
-				return 0, fault.RateLimited("it", 0)
-			}
-			return i, nil
-		}, &batch.RunOptions[int]{Concurrency: math.MaxInt, Limit: math.MaxInt64, MaxFailures: math.MaxInt})
-		require.Equal(t, "+-+", statuses(r.Items))
-		require.Empty(t, r.Stopped)
-	})
-}
-
-// TestReserve: at most a second of the deadline is kept for the answer.
-func TestReserve(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		began := time.Now()
-		r := batch.Run(ctx, numbers(1), func(ctx context.Context, _ int) (int, error) {
-			<-ctx.Done()
-			return 0, ctx.Err()
-		}, nil)
-		require.Equal(t, time.Hour-time.Second, time.Since(began))
-		require.Equal(t, "deadline", r.Stopped)
-	})
-}
-
-// TestDeadlineOfAnother: a function whose own deadline passed did not use up its item's limit.
-func TestDeadlineOfAnother(t *testing.T) {
-	r := batch.Run(t.Context(), numbers(1), func(context.Context, int) (int, error) { return 0, context.DeadlineExceeded },
-		&batch.RunOptions[int]{Limit: time.Hour})
-	require.ErrorIs(t, r.Items[0].Err, fault.KindTimeout)
-	require.NotContains(t, r.Items[0].Err.Message(), "1 h")
-}
-
-// TestNoLimit: zero and negative values are none.
-func TestNoLimit(t *testing.T) {
-	for _, limit := range []time.Duration{0, -1, math.MinInt64} {
-		r := batch.Run(t.Context(), numbers(1), func(ctx context.Context, _ int) (bool, error) {
-			_, limited := ctx.Deadline()
-			return limited, nil
-		}, &batch.RunOptions[int]{Limit: limit})
-		require.False(t, r.Items[0].Value)
-	}
 }
 
 // TestWordsOfALateItem are kept where the function has some.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -125,7 +126,7 @@ func (x *answer) value() (value *node, block int) {
 
 // parse returns the node of a JSON value, or nil if raw is not JSON.
 func parse(raw []byte) *node {
-	if raw = compact(raw); raw == nil {
+	if raw = jsons.Compact(raw); raw == nil {
 		return nil
 	}
 	return newNode(raw)

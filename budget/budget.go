@@ -47,7 +47,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
@@ -111,9 +110,6 @@ type Stats struct {
 	Kept    atomic.Int64 // bytes that are kept now
 }
 
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Budget of mcpchain.Options.
-func (o *Options) Middleware(optional.Budget) mcp.Middleware { return optional.New(o, New) }
-
 // New returns a middleware that bounds answers. opts may be nil. It panics when an
 // option makes no sense.
 func New(opts *Options) mcp.Middleware {
@@ -142,7 +138,7 @@ func New(opts *Options) mcp.Middleware {
 		Options: o, owners: owner.Finder{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
 		kept: newKeeper(o.MaxKept, o.OwnerBytes, o.Stats),
 	}
-	return call.Wrap(b.run)
+	return call.WrapLayer("budget.New", call.Func(b.run), nil)
 }
 
 // minSize leaves room for a sentence that says what was left out, also in bytes.

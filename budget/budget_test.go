@@ -497,20 +497,6 @@ func TestOwnersOfNobody(t *testing.T) {
 	t.Fatal("it is not bounded")
 }
 
-// TestNoBoundForOneOwner lets one owner have everything: its oldest are forgotten.
-func TestNoBoundForOneOwner(t *testing.T) {
-	var stats budget.Stats
-	call := direct(t, budget.Options{Size: 300, MaxKept: 40_000, OwnerBytes: -1, Stats: &stats}, 10_000)
-	for range 10 {
-		res, _ := call(t.Context(), "ada", "big", nil)
-		require.NotEmpty(t, left(res).Cursor)
-		require.LessOrEqual(t, stats.Kept.Load(), int64(40_000))
-	}
-	require.Greater(t, stats.Kept.Load(), int64(20_000))
-	res, _ := direct(t, budget.Options{Size: 300, MaxKept: 9_000, OwnerBytes: -1}, 10_000)(t.Context(), "ada", "big", nil)
-	require.Empty(t, left(res).Cursor, "larger than all that is kept")
-}
-
 // TestAnAnswerThatIsNotKept: an answer that cannot be cut says so too; of several parts,
 // those with room are kept.
 func TestAnAnswerThatIsNotKept(t *testing.T) {
@@ -664,46 +650,5 @@ func TestTheBoundIsExact(t *testing.T) {
 		require.Nil(t, f)
 		require.Equal(t, whole, leftOut == nil, n)
 		require.Equal(t, whole, got == res, n)
-	}
-}
-
-// TestTextsThatBeginDensely have more tokens where they begin than further on.
-func TestTextsThatBeginDensely(t *testing.T) {
-	count := func(text string) int { return strings.Count(text, "x") + len(text)/1000 }
-	h := around(&budget.Options{Size: 1000, Count: count}, nil, texts(strings.Repeat("x", 3000)+strings.Repeat(" ", 3<<20))(1))
-	res, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
-	require.NoError(t, err)
-	shown := res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text
-	require.LessOrEqual(t, len(shown), 1000)
-	require.Greater(t, len(shown), 500)
-}
-
-// TestARangeOfASmallResource is that range.
-func TestARangeOfASmallResource(t *testing.T) {
-	h := around(&budget.Options{Size: 1000}, nil, &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "a://b", Text: "one two"}}})
-	res, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "a://b#bytes=4-"}})
-	require.NoError(t, err)
-	contents := res.(*mcp.ReadResourceResult).Contents
-	require.Len(t, contents, 2)
-	require.Equal(t, "two", contents[0].Text)
-	require.Equal(t, "Bytes 4 to 7 of 7.", contents[1].Text)
-}
-
-func BenchmarkUnderTheBound(b *testing.B) {
-	raw, _ := json.Marshal(many(100))
-	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}, StructuredContent: json.RawMessage(raw)}
-	h := budget.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
-	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "a"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = h(b.Context(), middleware.MethodCallTool, req)
-	}
-}
-
-func BenchmarkCut(b *testing.B) {
-	s := start(b, harness.Current, budget.Options{Size: 1000})
-	b.ReportAllocs()
-	for b.Loop() {
-		s.CallTool(b.Context(), "rows", nil)
 	}
 }

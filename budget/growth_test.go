@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/budget"
-	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -206,34 +205,6 @@ func TestAnswersCostWhatTheyAreLong(t *testing.T) {
 	}
 }
 
-// TestPagesCostWhatTheyShow: to read all pages of an answer takes as long as it is.
-func TestPagesCostWhatTheyShow(t *testing.T) {
-	for _, name := range []string{"texts", "items", "larger items", "a long text", "escapes", "images", "items that the schema does not allow", "resources"} {
-		t.Run(name, func(t *testing.T) {
-			growsNoFasterThanItsInput(t, 4_000, func(n int) func() {
-				res := large[name].answer(n)
-				s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-					Middleware: []mcp.Middleware{budget.New(&budget.Options{Size: 2000, OwnerBytes: -1})},
-					More: func(s *mcp.Server) {
-						s.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return res, nil })
-					},
-				})
-				return func() {
-					content, pages := s.CallTool(t.Context(), "it", nil).Tool().Content, 1
-					for ; ; pages++ {
-						m := cursor.FindStringSubmatch(content[len(content)-1].(*mcp.TextContent).Text)
-						if m == nil {
-							break
-						}
-						content = s.CallTool(t.Context(), "read_more", json.RawMessage(m[1])).Tool().Content
-					}
-					require.Greater(t, pages, n/10_000)
-				}
-			})
-		})
-	}
-}
-
 // TestResourcesCostWhatTheyAreLong, of many contents and of one.
 func TestResourcesCostWhatTheyAreLong(t *testing.T) {
 	for name, contents := range map[string]func(n int) []*mcp.ResourceContents{
@@ -305,22 +276,4 @@ type encodes struct {
 func (e encodes) MarshalJSON() ([]byte, error) {
 	*e.times++
 	return []byte(e.raw), nil
-}
-
-// BenchmarkFiveMegabytes is what it costs to cut a large answer.
-func BenchmarkFiveMegabytes(b *testing.B) {
-	item := `{"id":123,"name":"somebody","tags":["a","b"],"text":"` + strings.Repeat("x", 60) + `"}`
-	for name, answer := range map[string]*mcp.CallToolResult{
-		"JSON": structured(func(n int) string { return `{"results":` + list(n, func(int) string { return item }) + `}` })(5 << 20 / len(item)),
-		"text": texts(text(5 << 20))(1),
-	} {
-		b.Run(name, func(b *testing.B) {
-			h := around(nil, map[string]any{"type": "object"}, answer)
-			req := calling("it")
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = h(b.Context(), middleware.MethodCallTool, req)
-			}
-		})
-	}
 }

@@ -3,8 +3,6 @@ package budget
 import (
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
-	"log/slog"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,9 +13,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // TestAPageCostsItsOwnSize: what is left for later pages is not copied for each.
@@ -48,23 +43,6 @@ func TestAPageCostsItsOwnSize(t *testing.T) {
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50_000), name)
 		require.Greater(t, blocksBytes(page), 900, name)
 	}
-}
-
-// TestEachToolIsToldOnce lists more tools than are remembered: each has one warning at
-// most.
-func TestEachToolIsToldOnce(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	b := &budget{Options: Options{Logger: log.Logger()}}
-	all := make([]*mcp.Tool, table.MaxNames+1000)
-	for i := range all {
-		all[i] = &mcp.Tool{Name: fmt.Sprint("tool ", i), OutputSchema: map[string]any{"type": "string"}}
-	}
-	for range 2 {
-		for _, tool := range all {
-			b.check(t.Context(), tool)
-		}
-	}
-	require.Equal(t, table.MaxNames, strings.Count(log.String(), "no array"))
 }
 
 // TestPagesOfItems have at most so many bytes, and go on where the last one ended.

@@ -1,12 +1,13 @@
 package budget
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
 // A node is a JSON value that may be cut. It is taken apart only on demand, and only as far
@@ -120,13 +121,10 @@ func skip(raw []byte, i int) int {
 	for depth := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			i = plainEnd(raw, i+1)
-			for raw[i] != '"' {
-				i = plainEnd(raw, i+2) // behind what is escaped
+			if i += jsons.TextEnd(raw[i:]); depth == 0 {
+				return i
 			}
-			if depth == 0 {
-				return i + 1
-			}
+			i-- // for the loop
 		case '[', '{':
 			depth++
 		case ']', '}':
@@ -330,7 +328,7 @@ func (n *node) cutText(by int, valid func() bool) {
 		room := max(minShown, len(n.raw)-by-len(mark)-2)
 		for {
 			shown := sentence(text, room)
-			n.shorten(quote(text[:shown]+mark), shown)
+			n.shorten(jsons.Quoted(text[:shown]+mark), shown)
 			if len(n.short) <= max(len(n.raw)-by, minShown+len(mark)+2) || room <= minShown {
 				break
 			}
@@ -348,15 +346,6 @@ func (n *node) cutText(by int, valid func() bool) {
 func (n *node) text() (text string) {
 	_ = json.Unmarshal(n.raw, &text) // it is valid
 	return text
-}
-
-// quote writes a JSON string.
-func quote(text string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) //nolint:errchkjson // text always encodes, and a buffer takes it
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
 // path returns where a value stands, for a reader: results[0].tags.

@@ -23,15 +23,15 @@ func TestNotOfferedToWhomItIsNotListed(t *testing.T) {
 	}
 	tool, small := &mcp.Tool{Name: "list"}, &budget.Options{Size: 500}
 	plain := func(s *mcp.Server) { mcp.AddTool(s, tool, handler) }
-	own := func(mw ...middleware.Middleware) func(*mcp.Server) {
+	own := func(mw ...mcp.Middleware) func(*mcp.Server) {
 		return func(s *mcp.Server) { middleware.AddTool(s, tool, handler, mw...) }
 	}
 	calls := func(method string, _ mcp.Request) bool { return method == middleware.MethodCallTool }
 	lists := func(method string, _ mcp.Request) bool { return method != "ping" }
-	of := func(mw ...middleware.Middleware) []middleware.Middleware { return mw }
+	of := func(mw ...mcp.Middleware) []mcp.Middleware { return mw }
 	for name, c := range map[string]struct {
 		more    func(*mcp.Server)
-		mw      []middleware.Middleware
+		mw      []mcp.Middleware
 		offered bool
 	}{
 		"AddTool":              {own(budget.New(small)), nil, false},

@@ -134,7 +134,7 @@ func New(opts *Options) mcp.Middleware {
 		r.success = min(o.Level(call.OutcomeOK), o.Level(call.OutcomeInputRequired))
 	}
 	r.settings = &call.Settings{Logger: o.Logger, Recorder: r}
-	return call.WrapLayer(r, nil)
+	return call.WrapLayer("correlate.New", r, nil)
 }
 
 // A recorder is the middleware that New returns. It is also the [call.Recorder].

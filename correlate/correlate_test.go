@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"runtime"
@@ -17,12 +16,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/correlate"
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -53,78 +50,6 @@ func ofCalls(log *harness.Log) []harness.Record {
 	return records
 }
 
-// targetKeys are the names of the attribute that says what was called.
-var targetKeys = map[string]string{
-	middleware.MethodCallTool: "tool", middleware.MethodGetPrompt: "prompt", middleware.MethodReadResource: "resource",
-}
-
-func TestRecords(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelDebug)
-		ids := 0
-		s := harness.Start(t, at, harness.Setup{
-			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger(), NewID: func(context.Context, mcp.Request) string {
-				ids++
-				return fmt.Sprintf("id-%d", ids)
-			}})},
-			Handlers: map[string]harness.Handler{
-				"good": harness.Succeed(),
-				"bad":  harness.Fail(fmt.Errorf("loading: %w", errSecret)),
-				"none": harness.Fail(fault.NotFound("file", "a").Because(errSecret)),
-			},
-		})
-		before := len(log.Records())
-		for _, name := range []string{"good", "bad", "none"} {
-			s.Call(t, name)
-		}
-		records := log.Records()[before:]
-		require.Len(t, records, 3, "one a call")
-		for i, name := range []string{"good", "bad", "none"} {
-			r := records[i]
-			require.Greater(t, r["duration_ms"], -1.0)
-			require.NotEmpty(t, r["time"])
-			require.Equal(t, fmt.Sprintf("id-%d", before+i+1), r["reference"])
-			for _, key := range []string{"time", "duration_ms", "reference"} {
-				delete(r, key)
-			}
-			if key := targetKeys[at.Shape.Method()]; key != "" {
-				require.Equal(t, at.Shape.Target(name), r[key])
-				delete(r, key)
-			}
-		}
-		common := func(level, outcome string) harness.Record {
-			return harness.Record{"level": level, "msg": "mcp call", "method": at.Shape.Method(), "outcome": outcome, "client": harness.ClientName}
-		}
-		require.Equal(t, common("DEBUG", "ok"), records[0])
-
-		bad := common("ERROR", "internal_error")
-		bad["party"], bad["kind"] = "server", "internal_error"
-		bad["error"], bad["error_types"] = "loading: "+errSecret.Error(), "*fmt.wrapError > *errors.errorString"
-		require.Equal(t, bad, records[1])
-
-		none := common("INFO", "not_found")
-		none["party"], none["kind"] = "caller", "not_found"
-		none["error_types"] = "*fault.Error > *errors.errorString" // its text is the fault's
-		none["fault"] = map[string]any{"type": "not_found", "message": "file 'a' does not exist.", "resource_type": "file", "identifier": "a", "cause": errSecret.Error()}
-		require.Equal(t, none, records[2])
-	})
-}
-
-// TestTheReferenceIsTheCallers proves that what the caller can quote leads to the
-// record.
-func TestTheReferenceIsTheCallers(t *testing.T) {
-	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelInfo)
-		got := harness.Call(t, at, harness.Fail(errors.New("it broke")), correlate.New(&correlate.Options{Logger: log.Logger()}))
-		reference := log.Only(t)["reference"].(string)
-		require.Equal(t, reference, got.Reference())
-		require.Contains(t, got.Text(), "\nReference: "+reference)
-		u, err := uuid.Parse(reference)
-		require.NoError(t, err)
-		require.EqualValues(t, 7, u.Version())
-	})
-}
-
 // TestArgumentsAreNotLogged also holds for results.
 func TestArgumentsAreNotLogged(t *testing.T) {
 	log := harness.NewLog(slog.LevelDebug)
@@ -148,47 +73,6 @@ func TestArgumentsAreNotLogged(t *testing.T) {
 type refusal struct{ StatusCode int }
 
 func (refusal) Error() string { return "the service said no" }
-
-func TestLevels(t *testing.T) {
-	for _, c := range []struct {
-		h       harness.Handler
-		outcome string
-		level   string
-	}{
-		{harness.Succeed(), "ok", "DEBUG"},
-		{harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}} }), "input_required", "DEBUG"},
-		{harness.Fail(fault.Invalid("n", 1, "a string")), "validation", "INFO"},
-		{harness.Fail(fault.NotFound("file", "a")), "not_found", "INFO"},
-		{harness.Fail(sql.ErrNoRows), "not_found", "INFO"},               // the caller's, by its kind
-		{harness.Fail(fs.ErrNotExist), "internal_error", "ERROR"},        // nobody knows whether the caller named it
-		{harness.Fail(refusal{StatusCode: 429}), "rate_limited", "WARN"}, // a service's, of which nobody said a word
-		{harness.Fail(fault.Denied("read", "it")), "denied", "INFO"},
-		{harness.Fail(fault.AlreadyExists("file", "a")), "conflict", "INFO"},
-		{harness.Fail(fault.RateLimited("it", 0)), "rate_limited", "INFO"},
-		{harness.Fail(fault.New(fault.KindCancelled, "m")), "cancelled", "INFO"},
-		{harness.Fail(context.Canceled), "tool_error", "WARN"}, // a context of the handler's own
-		{harness.Tell(), "tool_error", "INFO"},
-		{harness.Fail(&jsonrpc.Error{Code: 400, Message: "m"}), "protocol_error", "INFO"},
-		{harness.Fail(context.DeadlineExceeded), "timeout", "WARN"},
-		{harness.Fail(fault.Unavailable("it")), "unavailable", "WARN"},
-		{harness.Fail(errSecret), "internal_error", "ERROR"},
-		{harness.Fail(&fault.PanicError{Value: 1}), "panic", "ERROR"},
-	} {
-		t.Run(c.outcome, func(t *testing.T) {
-			log := harness.NewLog(slog.LevelDebug)
-			s := harness.Start(t, rawAt, harness.Setup{
-				Handlers:   map[string]harness.Handler{"it": c.h},
-				Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger()})},
-				Client:     &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}},
-			})
-			s.Call(t, "it")
-			records := ofCalls(log)
-			require.Len(t, records, 1)
-			require.Equal(t, c.outcome, records[0]["outcome"])
-			require.Equal(t, c.level, records[0]["level"])
-		})
-	}
-}
 
 func TestOwnLevels(t *testing.T) {
 	log := harness.NewLog(slog.LevelInfo)
@@ -289,44 +173,6 @@ func TestOptionsAreCopied(t *testing.T) {
 	require.Len(t, ofCalls(log), 1)
 }
 
-func TestTheDefaultLogger(t *testing.T) {
-	mw := correlate.New(nil)
-	log := harness.NewLog(slog.LevelInfo)
-	before := slog.Default()
-	slog.SetDefault(log.Logger()) // later than New
-	defer slog.SetDefault(before)
-	harness.Call(t, rawAt, harness.Fail(errSecret), mw)
-	require.Equal(t, "internal_error", log.Only(t)["outcome"])
-}
-
-// TestTheClientGivesUp proves that a call that the client cancels is no failure of
-// the server, however the handler ends.
-func TestTheClientGivesUp(t *testing.T) {
-	for _, era := range []harness.Era{harness.Current, harness.Older} {
-		log := harness.NewLog(slog.LevelInfo)
-		started := make(chan struct{})
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
-			Middleware: []mcp.Middleware{correlate.New(&correlate.Options{Logger: log.Logger()})},
-			Handlers: map[string]harness.Handler{"it": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-				close(started)
-				<-ctx.Done()
-				return nil, errors.New("the work was stopped") // and not ctx.Err()
-			}},
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			<-started
-			cancel()
-		}()
-		require.ErrorIs(t, s.CallContext(ctx, "it").Err, context.Canceled)
-		harness.Eventually(t, func() bool { return len(log.Records()) == 1 })
-		r := log.Only(t)
-		require.Equal(t, "cancelled", r["outcome"])
-		require.Equal(t, "INFO", r["level"])
-		require.Equal(t, "the work was stopped", r["error"])
-	}
-}
-
 // handler calls a handler behind middlewares in this process.
 func handler(h mcp.MethodHandler, mw ...mcp.Middleware) (mcp.Result, error) {
 	return middleware.Chain(mw...)(h)(context.Background(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t"}})
@@ -352,22 +198,6 @@ func TestAPanicPasses(t *testing.T) {
 		require.Equal(t, "ERROR", r["level"])
 		first, _, _ := strings.Cut(r["stack"].(string), "\n")
 		require.Contains(t, first, "correlate_test.TestAPanicPasses")
-	}
-}
-
-// TestAPanicThatIsRecoveredOutside proves that the record is the only one.
-func TestAPanicThatIsRecoveredOutside(t *testing.T) {
-	type values []any
-	for _, value := range []any{"boom", errSecret, nil, values{1}, map[string]int{}, func() {}} {
-		harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-			log := harness.NewLog(slog.LevelInfo)
-			got := harness.Call(t, at, harness.Panic(value), mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger()}))
-			require.Contains(t, got.Text(), "Internal error: ")
-			require.NotContains(t, string(got.Wire), harness.Canary)
-			r := log.Only(t)
-			require.Contains(t, got.Text(), "\nReference: "+r["reference"].(string))
-			require.Contains(t, r["stack"], "internal/harness/harness.go:")
-		})
 	}
 }
 
@@ -424,25 +254,6 @@ func TestLoggerWithoutCorrelate(t *testing.T) {
 	require.Equal(t, id, got.Reference())
 }
 
-// TestTheOutermostRecords proves that two of them write one record.
-func TestTheOutermostRecords(t *testing.T) {
-	for _, h := range []harness.Handler{harness.Succeed(), harness.Fail(errSecret), harness.Panic(errSecret), harness.Tell()} {
-		outer, inner := harness.NewLog(slog.LevelDebug), harness.NewLog(slog.LevelDebug)
-		s := harness.Start(t, rawAt, harness.Setup{
-			Handlers: map[string]harness.Handler{"it": h},
-			Middleware: []mcp.Middleware{
-				mcprecover.New(nil),
-				correlate.New(&correlate.Options{Logger: outer.Logger(), NewID: func(context.Context, mcp.Request) string { return "outer" }}),
-				correlate.New(&correlate.Options{Logger: inner.Logger(), NewID: func(context.Context, mcp.Request) string { return "inner" }}),
-			},
-		})
-		s.Call(t, "it")
-		require.Len(t, ofCalls(outer), 1)
-		require.Equal(t, "outer", ofCalls(outer)[0]["reference"])
-		require.Empty(t, inner.Records())
-	}
-}
-
 // TestWhatIsNotRecorded are notifications and what lasts as long as its caller.
 func TestWhatIsNotRecorded(t *testing.T) {
 	log := harness.NewLog(slog.LevelDebug - 100)
@@ -485,20 +296,6 @@ func TestASuccessThatCannotBeSentIsRecordedAsAFailure(t *testing.T) {
 		require.Equal(t, "internal_error", records[0]["outcome"])
 		require.Equal(t, got.Reference(), records[0]["reference"])
 		require.Contains(t, records[0], "duration_ms")
-	}
-}
-
-// TestALogThatPanics proves that a call does not fail because it cannot be
-// recorded.
-func TestALogThatPanics(t *testing.T) {
-	for _, broken := range []*slog.Logger{slog.New(broken{}), slog.New(broken{enabled: true})} {
-		s := harness.Start(t, rawAt, harness.Setup{
-			Handlers:   map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Fail(fault.NotFound("file", "a")), "panic": harness.Panic(1)},
-			Middleware: []mcp.Middleware{mcprecover.New(nil), correlate.New(&correlate.Options{Logger: broken})},
-		})
-		require.Equal(t, "fine", s.Call(t, "good").Text())
-		require.Equal(t, fault.KindNotFound, s.Call(t, "bad").Fault().Kind())
-		require.Equal(t, fault.KindInternal, s.Call(t, "panic").Fault().Kind())
 	}
 }
 

@@ -27,7 +27,6 @@ import (
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
-	"github.com/mcpchain/mcpchain/retry"
 )
 
 // TestWhoCalled proves that a record over HTTP has the user, and a session's ID only as
@@ -364,22 +363,6 @@ func TestARuleDoesNotLowerTheLevel(t *testing.T) {
 		require.Equal(t, c.level, log.Only(t)["level"], c.public.Error())
 		require.Equal(t, string(c.public.Kind()), log.Only(t)["kind"])
 	}
-}
-
-// TestNoTextTwice proves that the text of a fault stands under "fault" alone.
-func TestNoTextTwice(t *testing.T) {
-	for _, err := range []error{
-		fault.NotFound("file", "only-once"), fault.New(fault.KindConflict, "only-once").Because(errSecret), fault.Invalid("n", "only-once", "a number"),
-	} {
-		log := harness.NewLog(slog.LevelInfo)
-		harness.Call(t, rawAt, harness.Fail(err), correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil), retry.New(nil))
-		r := log.Only(t)
-		require.NotContains(t, r, "error")
-		require.Contains(t, fmt.Sprint(r["fault"]), "only-once")
-	}
-	log := harness.NewLog(slog.LevelInfo)
-	harness.Call(t, rawAt, harness.Fail(fmt.Errorf("around: %w", fault.NotFound("file", "a"))), correlate.New(&correlate.Options{Logger: log.Logger()}))
-	require.Contains(t, log.Only(t)["error"], "around: ", "what says more is kept")
 }
 
 func TestOptionsThatMakeNoSense(t *testing.T) {

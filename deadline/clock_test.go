@@ -254,58 +254,6 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestOuterLimitIsReachedFirst lets an attempt be made anew by something that stands
-// between the two, until the outer limit is reached.
-func TestOuterLimitIsReachedFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		attempts := 0
-		again := func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-				for ctx.Err() == nil {
-					attempts++
-					res, err = next(ctx, method, req)
-				}
-				return res, err
-			}
-		}
-		err := do(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-			deadline.New(&deadline.Options{Limit: 5 * time.Second}), again, deadline.New(&deadline.Options{Limit: 2 * time.Second}))
-		require.Equal(t, 3, attempts)
-		f, _ := middleware.FaultOf(nil, err)
-		require.Equal(t, fault.KindTimeout, f.Kind())
-	})
-}
-
-// TestItemsOfABatch gives each item a Call of its own inside of a call that is limited
-// too.
-func TestItemsOfABatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var errs []error
-		batch := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-			for _, name := range []string{"1", "2"} {
-				item := c.Below(ctx, name, req)
-				_, err := next(item, c.Method(), req)
-				errs = append(errs, err)
-			}
-			return &mcp.CallToolResult{}, nil
-		})
-		depth := 0
-		require.Equal(t, 4*time.Second, took(func() {
-			require.NoError(t, do(t.Context(), func(ctx context.Context) error {
-				depth = deadline.Depth(ctx)
-				<-ctx.Done()
-				return ctx.Err()
-			}, deadline.New(&deadline.Options{Limit: time.Minute}), batch, deadline.New(&deadline.Options{Limit: 2 * time.Second})))
-		}))
-		require.Equal(t, 2, depth)
-		for _, err := range errs {
-			var limitErr *deadline.LimitError
-			require.ErrorAs(t, err, &limitErr)
-			require.Equal(t, 2*time.Second, limitErr.Limit)
-		}
-	})
-}
-
 // TestOuterLimitOfABatch ends an item by the limit of the whole batch, of which the
 // item was not told.
 func TestOuterLimitOfABatch(t *testing.T) {
@@ -365,17 +313,6 @@ func TestPause(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestPauseReachesAllLimits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		require.NoError(t, do(t.Context(), func(ctx context.Context) error {
-			require.Equal(t, 2, deadline.Depth(ctx))
-			defer deadline.Pause(ctx)()
-			time.Sleep(5 * time.Minute)
-			return ctx.Err()
-		}, deadline.New(&deadline.Options{Limit: time.Minute}), deadline.New(&deadline.Options{Limit: time.Second})))
-	})
 }
 
 // TestPauseAtTheLimit pauses at the moment at which the timer fires.

@@ -63,8 +63,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
 )
 
@@ -110,9 +110,6 @@ type Options struct {
 	Grace time.Duration
 }
 
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Deadline of mcpchain.Options.
-func (o *Options) Middleware(optional.Deadline) mcp.Middleware { return optional.New(o, New) }
-
 // New returns a middleware that limits the time of calls. opts may be nil. Calls
 // without a limit pass as if it were not there. It panics when an option makes no
 // sense.
@@ -123,7 +120,7 @@ func New(opts *Options) mcp.Middleware {
 	}
 	l := newLimiter(o)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		limited := call.Wrap(l.run)(next)
+		limited := call.WrapLayer("deadline.New", call.Func(l.run), nil)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if l.limitOf(method, req) <= 0 {
 				return next(ctx, method, req)
@@ -184,9 +181,14 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		c.Refused("deadline")
 		return w.fail(w.refused(refused))
 	}
-	w.outcomes = make(chan outcome, 2)
+	defer func() {
+		if !w.left {
+			w.handlers.add(w.slot, -1, 0)
+		}
+	}()
+	w.up = make(chan struct{})
 	w.start(w.limit, w.timeUp)
-	go w.handle()
+	w.handler = apart.Go(w.handle)
 	return w.wait()
 }
 

@@ -20,27 +20,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 )
-
-func TestSuccessPasses(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		harness.NoLeaks(t)
-		got := harness.Call(t, at, harness.Succeed(), deadline.New(nil))
-		require.NoError(t, got.Err)
-		require.Equal(t, "fine", got.Text())
-		require.Nil(t, got.Fault())
-	})
-}
-
-func TestFailurePasses(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		harness.NoLeaks(t)
-		got := harness.Call(t, at, harness.Fail(fault.NotFound("tea", "oolong")), deadline.New(nil))
-		requireKind(t, fault.KindNotFound, got)
-	})
-}
 
 func TestStuckHandlerIsAnswered(t *testing.T) {
 	each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
@@ -107,70 +88,6 @@ func TestWorkElsewhere(t *testing.T) {
 	})
 }
 
-func TestTheWholeText(t *testing.T) {
-	annotations := map[string]*mcp.ToolAnnotations{
-		"read":       {ReadOnlyHint: true},
-		"idempotent": {IdempotentHint: true},
-		"write":      {},
-		"unknown":    nil,
-	}
-	want := map[string]string{
-		"read": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
-			"Suggestion: Ask for less at a time, if the tool allows it.\n" +
-			"Retry: yes. Nothing was changed by this call.",
-		"idempotent": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
-			"Suggestion: Ask for less at a time, if the tool allows it.\n" +
-			"Retry: yes. A repetition does no harm.",
-		"write": "Timeout: the tool did not finish within 30 s. It was told to stop, but is still running.\n" +
-			"Suggestion: Ask for less at a time, if the tool allows it.\n" +
-			"Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.",
-	}
-	want["unknown"] = want["write"]
-	synctest.Test(t, func(t *testing.T) {
-		s := harness.Start(t, rawAt, harness.Setup{
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: limit})},
-			More: func(server *mcp.Server) {
-				for name, a := range annotations {
-					server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: a},
-						func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-							time.Sleep(time.Hour)
-							return nil, errors.New("never read")
-						})
-				}
-			},
-		})
-		for name, text := range want {
-			got := s.Call(t, name)
-			require.Equal(t, text+"\nReference: "+got.Reference(), got.Text(), name)
-		}
-		time.Sleep(time.Hour)
-	})
-}
-
-// TestSingleHandlerInsideOfAnOpener finds what the tool says of itself though the limit
-// stands around one handler only.
-func TestSingleHandlerInsideOfAnOpener(t *testing.T) {
-	for _, opener := range []mcp.Middleware{nil, mask.New(nil)} {
-		synctest.Test(t, func(t *testing.T) {
-			s := harness.Start(t, rawAt, harness.Setup{
-				Middleware: []mcp.Middleware{opener},
-				More: func(server *mcp.Server) {
-					server.AddTool(&mcp.Tool{Name: "read", InputSchema: schema, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
-						middleware.Tool(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-							<-ctx.Done()
-							return nil, ctx.Err()
-						}, deadline.New(nil)))
-				},
-			})
-			want := fault.EffectUnknown
-			if opener != nil {
-				want = fault.EffectNone
-			}
-			require.Equal(t, want, s.Call(t, "read").Fault().Data().Retry.Effect)
-		})
-	}
-}
-
 // TestErrorAtTheLimit returns an error at the moment at which the time is up: whichever
 // comes first, the caller is told of the limit.
 func TestErrorAtTheLimit(t *testing.T) {
@@ -223,61 +140,6 @@ func TestManySlowLists(t *testing.T) {
 		require.EqualValues(t, 16, asked.Load())
 		time.Sleep(2 * time.Hour)
 	})
-}
-
-// TestSlowListDoesNotDelay has a list of tools that hangs like the tool itself.
-func TestSlowListDoesNotDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := middleware.ForMethods(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				time.Sleep(time.Hour)
-				return next(ctx, method, req)
-			}
-		}, call.MethodListTools)
-		for _, h := range []harness.Handler{obeys(), ignores(time.Hour, obeys())} {
-			require.Equal(t, limit+grace, took(func() {
-				got := harness.Call(t, rawAt, h, deadline.New(&deadline.Options{Limit: limit}), slow)
-				require.Equal(t, fault.EffectUnknown, got.Fault().Data().Retry.Effect)
-			}))
-		}
-		time.Sleep(2 * time.Hour)
-	})
-}
-
-// TestCancelledWhileTheListIsAsked: a handler that has stopped is not waited for once more.
-func TestCancelledWhileTheListIsAsked(t *testing.T) {
-	for _, h := range []harness.Handler{obeys(), ignores(limit, harness.Fail(errCanary))} {
-		for range 20 { // whether the timer fires before the handler returns is chance
-			synctest.Test(t, func(t *testing.T) {
-				var told *fault.Error
-				start, answered := time.Now(), time.Duration(0)
-				s := harness.Start(t, rawAt, harness.Setup{
-					Handlers: map[string]harness.Handler{"it": h},
-					Middleware: []mcp.Middleware{
-						harness.Look(func(_ context.Context, res mcp.Result, err error) {
-							answered = time.Since(start)
-							told, _ = middleware.FaultOf(res, err)
-						}),
-						limited(harness.NewLog(0)),
-						middleware.ForMethods(func(next mcp.MethodHandler) mcp.MethodHandler {
-							return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-								time.Sleep(time.Hour)
-								return next(ctx, method, req)
-							}
-						}, call.MethodListTools),
-					},
-				})
-				ctx, cancel := context.WithTimeout(t.Context(), limit+grace/2)
-				defer cancel()
-				s.CallContext(ctx, "it")
-				time.Sleep(time.Second)
-				synctest.Wait()
-				require.Equal(t, limit+grace, answered)
-				require.Equal(t, fault.KindTimeout, told.Kind())
-				time.Sleep(2 * time.Hour)
-			})
-		}
-	}
 }
 
 // tries is how often a test is made whose outcome depends on what comes first.
@@ -455,37 +317,6 @@ func TestClientCancels(t *testing.T) {
 	}
 }
 
-func TestCancelledIsNotATimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		reason := errors.New("shutting down")
-		handler := deadline.New(nil)(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-			time.Sleep(time.Hour)
-			return nil, nil
-		})
-		var seen error
-		outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-			res, err := next(ctx, c.Method(), req)
-			seen = err
-			require.Equal(t, "cancelled", c.Outcome(res, c.Judge(res, err)))
-			return res, err
-		})
-		ctx, cancel := context.WithCancelCause(context.Background())
-		time.AfterFunc(time.Second, func() { cancel(reason) })
-		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}
-		_, err := outer(handler)(ctx, middleware.MethodCallTool, req)
-		require.NoError(t, err)
-		require.ErrorIs(t, seen, context.Canceled)
-		require.ErrorIs(t, seen, reason)
-		f, _ := middleware.FaultOf(nil, seen)
-		require.Equal(t, fault.KindCancelled, f.Kind())
-		time.Sleep(time.Hour)
-
-		_, err = outer(handler)(ctx, middleware.MethodCallTool, req) // cancelled before it starts
-		require.NoError(t, err)
-		require.ErrorIs(t, seen, reason)
-	})
-}
-
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran atomic.Int64
@@ -561,8 +392,33 @@ func TestBadOptions(t *testing.T) {
 	})
 }
 
-func TestOptionsAreNotWrittenTo(t *testing.T) {
-	o := deadline.Options{Tools: map[string]time.Duration{"a": 0}}
-	deadline.New(&o)
-	require.Equal(t, deadline.Options{Tools: map[string]time.Duration{"a": 0}}, o)
+func TestCancelledIsNotATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := errors.New("shutting down")
+		handler := deadline.New(nil)(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		})
+		var seen error
+		outer := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+			res, err := next(ctx, c.Method(), req)
+			seen = err
+			require.Equal(t, "cancelled", c.Outcome(res, c.Judge(res, err)))
+			return res, err
+		})
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(time.Second, func() { cancel(reason) })
+		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}}
+		_, err := outer(handler)(ctx, middleware.MethodCallTool, req)
+		require.NoError(t, err)
+		require.ErrorIs(t, seen, context.Canceled)
+		require.ErrorIs(t, seen, reason)
+		f, _ := middleware.FaultOf(nil, seen)
+		require.Equal(t, fault.KindCancelled, f.Kind())
+		time.Sleep(time.Hour)
+
+		_, err = outer(handler)(ctx, middleware.MethodCallTool, req) // cancelled before it starts
+		require.NoError(t, err)
+		require.ErrorIs(t, seen, reason)
+	})
 }

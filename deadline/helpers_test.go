@@ -18,9 +18,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if transport := os.Getenv(serveEnv); transport != "" {
-		os.Exit(serve(transport))
-	}
 	// What is said of handlers that fail on purpose is nobody's to read.
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())

@@ -2,11 +2,11 @@ package deadline
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
@@ -26,91 +26,75 @@ type run struct {
 	limit  time.Duration
 	caller bool // the limit follows from a deadline of the caller
 
-	// outcomes gets the outcome of a handler that ended before it was given up, and a message when
-	// the time is up. Both use one channel, because a goroutine that waits for several is slow to
-	// wake.
-	outcomes chan outcome
-
-	life     sync.Mutex
-	state    state
-	answered time.Time // when the handler was given up
+	handler  *apart.Work[mcp.Result]
+	exited   error         // of a handler that ended its goroutine
+	up       chan struct{} // closed when the time is up
+	left     bool          // the call goes on without its handler
+	answered time.Time     // since when
 }
 
 // outcome is how a handler ended.
 type outcome struct {
-	res    mcp.Result
-	err    error
-	timeUp bool // this is no outcome: the time is up
+	res mcp.Result
+	err error
 }
 
-// state says how a run and its handler stand to each other.
-type state uint8
-
-const (
-	running state = iota // the call waits for the outcome
-	leaving              // the caller gave up, and the handler winds down
-	stuck                // the handler was given up
-	ended                // the handler has ended
-)
-
-// handle runs the handler. Its outcome leaves this goroutine only through end.
-func (w *run) handle() {
-	var o outcome
+// handle runs the handler. Its panic is one of its call.
+func (w *run) handle() (res mcp.Result, err error) {
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
-			o = outcome{err: w.c.Recovered(p, 1)}
+			res, err = nil, w.c.Recovered(p, 1)
 		} else if !returned {
-			o = outcome{err: w.c.Recovered(errGoexit, 1)}
+			w.exited = w.c.Recovered(errGoexit, 1)
 		}
-		w.end(o)
 	}()
-	o.res, o.err = w.next(w, w.c.Method(), w.req)
+	res, err = w.next(w, w.c.Method(), w.req)
 	returned = true
+	return res, err
 }
 
-// end passes the outcome to the call that waits for it, or records that it came too late.
-func (w *run) end(o outcome) {
-	w.life.Lock()
-	before := w.state
-	w.state = ended
-	stranded := 0
-	if before == stuck {
-		stranded = 1
-		w.c.Stuck(-1)
+// outcome returns how the handler ended, when it has.
+func (w *run) outcome() (o outcome) {
+	if o.res, o.err = w.handler.Result(); w.exited != nil {
+		o.err = w.exited
 	}
-	w.handlers.add(w.slot, -1, -stranded)
-	if before == running {
-		w.outcomes <- o // there is room
-	}
-	w.life.Unlock()
-	if before != running {
-		w.late(o, before == stuck)
-	}
+	return o
 }
 
-// giveUp notes that the call no longer waits for the handler, or that the handler counts as stuck
-// now. It reports false if the handler has ended: then its outcome is there.
-func (w *run) giveUp(to state) bool {
-	w.life.Lock()
-	defer w.life.Unlock()
-	if w.state == ended {
-		return false
+// leave goes on without the handler, which counts as stuck if it does not return within a time.
+func (w *run) leave(windDown time.Duration) {
+	w.left, w.answered = true, time.Now()
+	stuck := windDown <= 0
+	if stuck {
+		w.strand()
 	}
-	if w.state == running {
-		w.answered = time.Now()
-	}
-	if w.state = to; to == stuck {
-		w.handlers.add(w.slot, 0, 1)
-		w.c.Stuck(1)
-	}
-	return true
+	go func() {
+		if !stuck && !w.handler.Within(windDown) {
+			stuck = true
+			w.strand()
+		}
+		o, stranded := w.outcome(), 0
+		if stuck {
+			stranded = 1
+			w.c.Stuck(-1)
+		}
+		w.handlers.add(w.slot, -1, -stranded)
+		w.late(o, stuck)
+	}()
+}
+
+// strand counts the handler as stuck.
+func (w *run) strand() {
+	w.handlers.add(w.slot, 0, 1)
+	w.c.Stuck(1)
+	w.stranded()
 }
 
 // timeUp is what the timer calls. Pauses may make it fire more than once.
 func (w *run) timeUp() {
 	if w.expire() {
-		w.outcomes <- outcome{timeUp: true} // there is room
+		close(w.up)
 	}
 }
 
@@ -131,11 +115,10 @@ func (w *run) over() *LimitError { return &LimitError{Limit: w.limit, Caller: w.
 // wait waits for the handler for as long as it may take.
 func (w *run) wait() (mcp.Result, error) {
 	select {
-	case o := <-w.outcomes:
-		if o.timeUp {
-			return w.overdue(w.over(), nil)
-		}
-		return w.returned(o)
+	case <-w.handler.Done():
+		return w.returned(w.outcome())
+	case <-w.up:
+		return w.overdue(w.over(), nil)
 	case <-w.parent.Done():
 		return w.parentEnded()
 	}
@@ -182,23 +165,14 @@ func (w *run) parentEnded() (mcp.Result, error) {
 // The shutdown waits until this call is answered; if the answer came at once, the process could end
 // while the handler runs.
 func (w *run) serverEnded() (mcp.Result, error) {
-	at, _ := w.Deadline()
-	left := time.NewTimer(time.Until(at))
-	defer left.Stop()
-	for {
-		select {
-		case o := <-w.outcomes:
-			if o.timeUp {
-				continue // it came just before
-			}
-			if failure.Failed(o.res, o.err) {
-				w.c.Establish(w.settings)
-			}
-			return o.res, o.err
-		case <-left.C:
-			return w.overdue(w.over(), nil)
-		}
+	if at, _ := w.Deadline(); !w.handler.Within(time.Until(at)) {
+		return w.overdue(w.over(), nil)
 	}
+	o := w.outcome()
+	if failure.Failed(o.res, o.err) {
+		w.c.Establish(w.settings)
+	}
+	return o.res, o.err
 }
 
 // windDown is how long the handler of a cancelled call may take to clean up before it counts as
@@ -207,18 +181,11 @@ const windDown = 5 * time.Second
 
 // abandon answers a call that its caller gave up.
 func (w *run) abandon() (mcp.Result, error) {
-	if !w.giveUp(leaving) {
-		for { // its outcome is there, or about to be
-			if o := <-w.outcomes; !o.timeUp {
-				return o.res, o.err
-			}
-		}
+	if w.handler.Within(0) {
+		o := w.outcome()
+		return o.res, o.err
 	}
-	time.AfterFunc(max(w.grace, windDown), func() {
-		if w.giveUp(stuck) {
-			w.stranded()
-		}
-	})
+	w.leave(max(w.grace, windDown))
 	return w.fail(cancelled("the call was cancelled while its handler ran", w.parent.Err(), context.Cause(w.parent), w.safety()))
 }
 
@@ -226,7 +193,10 @@ func (w *run) abandon() (mcp.Result, error) {
 // if the handler has returned, else nil.
 func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 	safety, looked := w.safety(), w.look()
-	gone := w.parent.Done()
+	done, gone := w.handler.Done(), w.parent.Done()
+	if have != nil {
+		done = nil
+	}
 	if have != nil || w.parent.Err() != nil {
 		gone = nil
 	}
@@ -234,23 +204,20 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 	defer grace.Stop()
 	for have == nil || looked != nil {
 		select {
-		case o := <-w.outcomes:
-			switch {
-			case o.timeUp:
-			case w.stands(o):
+		case <-done:
+			o := w.outcome()
+			if w.stands(o) {
 				return o.res, o.err
-			default:
-				have, gone = &o, nil
 			}
+			have, done, gone = &o, nil, nil
 		case safety = <-looked:
 			looked = nil
 		case <-gone:
 			return w.abandon()
 		case <-grace.C:
-			looked = nil
-			if w.giveUp(stuck) {
+			if looked = nil; !w.handler.Within(0) {
 				limit.Running = true
-				w.stranded()
+				w.leave(0)
 				return w.fail(exceeded(w.c, limit, safety))
 			}
 		}

@@ -25,7 +25,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
 
 // gate is a handler that is stuck while it is closed.
@@ -63,25 +62,6 @@ func TestTooManyStuckHandlers(t *testing.T) {
 		close(g.open)
 		synctest.Wait()
 		require.Equal(t, "fine", s.Call(t, "it").Text())
-	})
-}
-
-func TestTooManyOfOneOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := gate{make(chan struct{})}
-		s := harness.Start(t, rawAt, harness.Setup{
-			Handlers:   map[string]harness.Handler{"a": g.handler, "b": g.handler, "c": harness.Succeed()},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: 1})},
-		})
-		s.Call(t, "a")
-		require.Equal(t, "fine", s.Call(t, "c").Text())
-		s.Call(t, "b")
-		got := s.Call(t, "c")
-		require.Equal(t, fault.KindServiceUnavailable, got.Fault().Kind())
-		require.InDelta(t, 1, got.Fault().Data().Retry.RetryAfterSeconds, 0)
-		close(g.open)
-		synctest.Wait()
-		require.Equal(t, "fine", s.Call(t, "c").Text())
 	})
 }
 
@@ -216,157 +196,6 @@ func TestCancelledHandlersWindDown(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NotContains(t, log.String(), "is stuck")
 	})
-}
-
-func TestNoBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := gate{make(chan struct{})}
-		s := harness.Start(t, rawAt, harness.Setup{
-			Handlers:   map[string]harness.Handler{"it": g.handler},
-			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{Limit: time.Second, MaxStuck: -1})},
-		})
-		var calls sync.WaitGroup
-		for range 300 {
-			calls.Add(1)
-			go func() {
-				defer calls.Done()
-				if kind := s.CallTool(t.Context(), "it", nil).Fault().Kind(); kind != fault.KindTimeout {
-					t.Errorf("it is told of a %s", kind)
-				}
-			}()
-		}
-		calls.Wait()
-		require.Equal(t, fault.KindTimeout, s.Call(t, "it").Fault().Kind())
-		close(g.open)
-	})
-}
-
-func TestRecords(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := harness.NewLog(slog.LevelInfo)
-		g := gate{make(chan struct{})}
-		got := harness.Call(t, rawAt, g.handler, correlate.New(&correlate.Options{Logger: log.Logger()}), deadline.New(&deadline.Options{Limit: limit}))
-		close(g.open)
-		synctest.Wait()
-		records := log.Records()
-		require.Len(t, records, 3)
-		for _, r := range records {
-			delete(r, "time")
-			require.Equal(t, got.Reference(), r["reference"])
-			delete(r, "reference")
-		}
-		require.Equal(t, harness.Record{
-			"level": "WARN", "msg": "mcp handler is stuck", "method": "tools/call", "tool": "it",
-			"limit_ms": 30_000.0, "stuck": 1.0, "stuck_total": 1.0,
-		}, records[0])
-		require.Equal(t, harness.Record{
-			"level": "WARN", "msg": "mcp call", "method": "tools/call", "tool": "it", "outcome": "timeout", "kind": "timeout", "effect": "unknown", "duration_ms": 30_100.0,
-			"client": harness.ClientName, "error_types": "*deadline.LimitError",
-			"error": "deadline: the limit of 30s was reached; the handler was told to stop and is still running",
-		}, records[1])
-		require.Equal(t, harness.Record{
-			"level": "WARN", "msg": "mcp handler ended late", "method": "tools/call", "tool": "it",
-			"outcome": "ok", "late_ms": 0.0, "stuck": 0.0, "stuck_total": 0.0,
-		}, records[2])
-	})
-}
-
-func TestLongNamesAreRecordedInPart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := harness.NewLog(0)
-		h := limited(log)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
-			time.Sleep(time.Hour)
-			return nil, nil
-		})
-		uri := "file:///" + strings.Repeat("x", 10_000)
-		_, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}})
-		require.ErrorContains(t, err, "Timeout: reading the resource did not finish within 30 s.")
-		require.Len(t, log.Records()[0]["resource"], 256+len("..."))
-		time.Sleep(time.Hour)
-	})
-}
-
-// TestLimitOfLists limits lists too: those that are asked for here are not.
-func TestLimitOfLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := harness.Start(t, rawAt, harness.Setup{
-			Handlers: map[string]harness.Handler{"it": obeys()},
-			Middleware: []mcp.Middleware{
-				deadline.New(&deadline.Options{Limit: limit, Methods: map[string]time.Duration{call.MethodListTools: time.Second}}),
-				middleware.ForMethods(func(next mcp.MethodHandler) mcp.MethodHandler {
-					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-						if _, limited := ctx.Deadline(); limited {
-							<-ctx.Done()
-						}
-						return next(ctx, method, req)
-					}
-				}, call.MethodListTools),
-			},
-		})
-		require.Equal(t, limit, took(func() { s.Call(t, "it") }), "the list was asked and came at once")
-		_, err := s.Client.ListTools(t.Context(), nil)
-		require.NoError(t, err, "its result came before the end of the grace")
-	})
-}
-
-// panicky is a handler of a log that panics.
-type panicky struct{ slog.Handler }
-
-func (panicky) Enabled(context.Context, slog.Level) bool  { return true }
-func (panicky) Handle(context.Context, slog.Record) error { panic("the log panics") }
-
-func TestLogThatPanicsIsSurvived(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		got := harness.Call(t, rawAt, ignores(time.Hour, harness.Panic("late")), deadline.New(&deadline.Options{Limit: limit, Logger: slog.New(panicky{})}))
-		require.NotNil(t, got.Fault())
-		time.Sleep(time.Hour)
-		synctest.Wait()
-	})
-}
-
-// TestPairs stands with each other middleware, in both orders.
-func TestPairs(t *testing.T) {
-	for name, h := range map[string]struct {
-		handler harness.Handler
-		kind    fault.Kind
-		records int // of the call, one way or another
-	}{
-		"stuck":   {ignores(time.Hour, harness.Fail(errCanary)), fault.KindTimeout, 1},
-		"stopped": {func(ctx context.Context, _ mcp.Request) (mcp.Result, error) { <-ctx.Done(); return nil, errCanary }, fault.KindTimeout, 1},
-		"panic":   {harness.Panic(harness.Canary), fault.KindInternal, 1},
-		"error":   {harness.Fail(errCanary), fault.KindInternal, 1},
-	} {
-		log := harness.NewLog(0)
-		logger := log.Logger()
-		d := deadline.New(&deadline.Options{Limit: limit, Logger: logger})
-		for pair, mw := range map[string][]mcp.Middleware{
-			"recover": {mcprecover.New(&mcprecover.Options{Logger: logger}), mask.New(&mask.Options{Logger: logger})},
-			"mask":    {mask.New(&mask.Options{Logger: logger})},
-			"both":    {correlate.New(&correlate.Options{Logger: logger}), mask.New(&mask.Options{Logger: logger}), mcprecover.New(nil)},
-		} {
-			for order, mw := range map[string][]mcp.Middleware{"outside": append([]mcp.Middleware{d}, mw...), "inside": append(append([]mcp.Middleware{}, mw...), d)} {
-				t.Run(name+"/"+pair+"/"+order, func(t *testing.T) {
-					each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-						before := len(log.Records())
-						s := harness.Start(t, at, harness.Setup{Handlers: map[string]harness.Handler{"it": h.handler}, Middleware: mw})
-						got := s.Call(t, "it")
-						requireKind(t, h.kind, got)
-						synctest.Wait()
-						calls := 0
-						for _, r := range log.Records()[before:] {
-							if r["msg"] == "mcp call" {
-								calls++
-							}
-						}
-						require.Equal(t, h.records, calls)
-						time.Sleep(time.Hour)
-						synctest.Wait()
-						require.NotContains(t, s.Sent(), harness.Canary)
-					})
-				})
-			}
-		}
-	}
 }
 
 type canaryError struct{}

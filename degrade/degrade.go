@@ -35,7 +35,7 @@
 // [New] is a middleware that puts the Status into answers whose handlers left it out,
 // and appends a note for the model to their text. Run does not need it:
 //
-//	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Degrade: &degrade.Options{}}))
+//	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Degrade: degrade.New(nil)}))
 package degrade
 
 import (

@@ -113,11 +113,6 @@ func TestOptionalPart(t *testing.T) {
 			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 2 s.", Impact: "This answer comes without it."},
 			logged: "context deadline exceeded", took: 2 * time.Second,
 		},
-		"takes longer than the default": {
-			fetch:  heed,
-			want:   degrade.Warning{Type: fault.KindTimeout, Reason: "Timeout: it did not finish within 10 s.", Impact: "This answer comes without it."},
-			logged: "deadline", took: 10 * time.Second,
-		},
 		"is stuck": {
 			fetch: func(context.Context) (string, error) {
 				time.Sleep(time.Hour)

@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -27,9 +26,6 @@ type Options struct {
 	// itself. Zero means 10 s; with a negative limit there is none.
 	Limit time.Duration
 }
-
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Degrade of mcpchain.Options.
-func (o *Options) Middleware(optional.Degrade) mcp.Middleware { return optional.New(o, New) }
 
 // New returns a middleware that adds to every answer what [Run] found, so that the handler of a
 // tool need not. A typed handler cannot add it as text, because the SDK makes the text of its
@@ -52,7 +48,7 @@ func New(opts *Options) mcp.Middleware {
 	if o.Limit == 0 {
 		o.Limit = defaultLimit
 	}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	return call.WrapLayer("degrade.New", call.Func(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() != middleware.MethodCallTool {
 			return next(ctx, c.Method(), req)
 		}
@@ -64,7 +60,7 @@ func New(opts *Options) mcp.Middleware {
 			return res, err
 		}
 		return annotate(tool, status), nil
-	})
+	}), nil)
 }
 
 // notes collect what the Runs of one call found. They are the context of the

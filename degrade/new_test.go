@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -118,19 +117,6 @@ func TestRequiredPartFailsTheCall(t *testing.T) {
 	}
 }
 
-// TestRequiredPanicKeepsItsStack in the one record of the call.
-func TestRequiredPanicKeepsItsStack(t *testing.T) {
-	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelInfo)
-		harness.Call(t, at, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-			_, err := degrade.Run(ctx, degrade.Required("main", nil, func(context.Context) (int, error) { panic("here") }))
-			return nil, err
-		}, correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil))
-		require.Equal(t, "panic", log.Only(t)["outcome"])
-		require.Contains(t, log.Only(t)["stack"], "TestRequiredPanicKeepsItsStack")
-	})
-}
-
 type embedded struct {
 	Main string `json:"main"`
 	degrade.Status
@@ -235,19 +221,6 @@ func TestNewLeavesACompleteAnswer(t *testing.T) {
 	}
 }
 
-// TestNewInEveryShape wants no shape harmed, and the answer of a typed handler inside
-// the SDK complete.
-func TestNewInEveryShape(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		got := harness.Call(t, at, harness.Succeed(), mcprecover.New(nil), degrade.New(nil))
-		require.Equal(t, "fine", got.Text())
-		got = harness.Call(t, at, partly(t), mcprecover.New(nil), mask.New(nil), degrade.New(nil))
-		require.NoError(t, got.Err)
-		require.Contains(t, got.Text(), "1 of 4")
-		require.NotContains(t, string(got.Wire), harness.Canary)
-	})
-}
-
 // TestSharedResultIsNotWrittenTo wants a result that a handler returns to everybody
 // left as it is.
 func TestSharedResultIsNotWrittenTo(t *testing.T) {
@@ -268,43 +241,6 @@ func TestSharedResultIsNotWrittenTo(t *testing.T) {
 	require.Equal(t, map[string]any{"b": 2}, shared.StructuredContent)
 	require.Len(t, shared.Content, 1)
 	require.Nil(t, shared.Content[:2][1])
-}
-
-// TestLimitOfTheServer is the one of the middleware, for parts without one.
-func TestLimitOfTheServer(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	got := harness.Call(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-		status, err := degrade.Run(ctx, degrade.Optional("slow", nil, heed))
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: status.Text()}}}, err
-	}, mask.New(&mask.Options{Logger: log.Logger()}), degrade.New(&degrade.Options{Limit: time.Millisecond}))
-	require.Contains(t, got.Text(), "slow did not finish within 1 ms")
-}
-
-// TestPairs puts the middleware inside and outside of each other one: what a caller
-// reads is the same, and the log has each failure once.
-func TestPairs(t *testing.T) {
-	for _, order := range []string{"rcmd", "rcdm", "rdcm", "drcm", "dm", "md", "cdm", "dmc", "ddm", "rcmdrcm"} {
-		harness.Each(t, []harness.Shape{harness.ServerRaw, harness.WrapAddTool}, func(t *testing.T, at harness.Place) {
-			log := harness.NewLog(slog.LevelInfo)
-			var mw []mcp.Middleware
-			for _, c := range order {
-				switch c {
-				case 'r':
-					mw = append(mw, mcprecover.New(&mcprecover.Options{Logger: log.Logger()}))
-				case 'c':
-					mw = append(mw, correlate.New(&correlate.Options{Logger: log.Logger()}))
-				case 'm':
-					mw = append(mw, mask.New(&mask.Options{Logger: log.Logger()}))
-				case 'd':
-					mw = append(mw, degrade.New(nil))
-				}
-			}
-			got := harness.Call(t, at, partly(t), mw...)
-			require.Len(t, got.Tool().Content, 2, order)
-			require.NotContains(t, string(got.Wire), harness.Canary, order)
-			require.Len(t, log.Records(), 3, "%s\n%s", order, log)
-		})
-	}
 }
 
 // TestNewDoesNotMistake a member of an output's own for that of a Status, and never says

@@ -164,22 +164,21 @@ func (r *run) fetch(below *call.Call, p *plan, i int) (found, error) {
 		ctx, cancel = context.WithTimeout(below, limit)
 	}
 	defer cancel()
-	returned := make(chan struct{})
-	got, err := apart.Run(nil, 0, ctx.Done(), func() (found, error) { return p.sources[i].fetch(ctx) }, func(err error) {
-		close(returned)
-		if _, panicked := safe.As[*fault.PanicError](err); panicked {
-			below.Log(nil, below.Judge(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, err)), 0)
-		}
-	})
-	switch {
-	case err == apart.ErrLeft: //nolint:errorlint // not what the part returned
+	work := apart.Go(func() (found, error) { return p.sources[i].fetch(ctx) })
+	if !work.Until(ctx.Done(), apart.Grace) {
 		step := call.Left(r.c) // of the whole call: what the part itself noted is known
 		go func() {
-			<-returned
+			_, err := work.Result()
 			step.Returned()
+			if _, panicked := safe.As[*fault.PanicError](err); panicked {
+				below.Log(nil, below.Judge(nil, fmt.Errorf("degrade: part %q, after its time: %w", p.name, err)), 0)
+			}
 		}()
 		return found{}, late(below, p, limit, errLeft)
-	case err == apart.ErrGoexit: //nolint:errorlint // as above
+	}
+	got, err := work.Result()
+	switch {
+	case err == apart.ErrGoexit: //nolint:errorlint // not what the part returned
 		return found{}, errGoexit
 	case err != nil && ctx.Err() != nil && safe.Is(err, ctx.Err()):
 		return found{}, late(below, p, limit, err)

@@ -353,17 +353,6 @@ func TestWithoutATransport(t *testing.T) {
 		}
 		require.Equal(t, want, strings.Count(log.String(), "Drain.Shutdown returns before answers are written"), log.String())
 	}
-	log := &harness.Log{}
-	before := slog.Default()
-	slog.SetDefault(log.Logger())
-	require.NoError(t, (&drain.Drain{}).Shutdown(t.Context()), "nobody called")
-	d := &drain.Drain{}
-	ask := drain.New(&drain.Options{Drain: d})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.DiscoverResult{}, nil })
-	_, err := ask(t.Context(), "server/discover", &mcp.ServerRequest[*mcp.DiscoverParams]{Params: &mcp.DiscoverParams{}})
-	require.NoError(t, err)
-	require.NoError(t, d.Shutdown(within(t, time.Minute)), "a program asked which versions there are")
-	slog.SetDefault(before)
-	require.Empty(t, log.String())
 }
 
 // A slowStore takes its time to store what is sent.

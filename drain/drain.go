@@ -73,7 +73,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/exchange"
-	"github.com/mcpchain/mcpchain/internal/optional"
 )
 
 const defaultGrace = 2 * time.Second
@@ -89,16 +88,13 @@ type Options struct {
 	Drain *Drain
 }
 
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Drain of mcpchain.Options.
-func (o *Options) Middleware(optional.Drain) mcp.Middleware { return optional.New(o, New) }
-
 // New returns a middleware that lets opts.Drain end calls. Several servers of a process may
 // share one Drain. It panics without a Drain.
 func New(opts *Options) mcp.Middleware {
 	if opts == nil || opts.Drain == nil {
 		panic("drain.New: Options.Drain is nil; give &drain.Drain{} and call its Shutdown when the server has to end")
 	}
-	return call.Wrap(opts.Drain.run)
+	return call.WrapLayer("drain.New", call.Func(opts.Drain.run), nil)
 }
 
 // A Drain ends the calls of a process in good order. The zero value is ready for use.

@@ -106,15 +106,6 @@ func TestEveryMemberOfFullIsSet(t *testing.T) {
 	check("Data", reflect.ValueOf(full().Data()))
 }
 
-func TestDataIsACopy(t *testing.T) {
-	e := full()
-	d := e.Data()
-	scramble(reflect.ValueOf(&d))
-	require.NotEqual(t, full().Data(), d)
-	require.Equal(t, full().Data(), e.Data())
-	require.Equal(t, full().Error(), e.Error())
-}
-
 func TestFromDataCopies(t *testing.T) {
 	d := full().Data()
 	e := fault.FromData(d)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -32,76 +31,6 @@ func request(owner, tool string) *mcp.CallToolRequest {
 var fine = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}
 
 func succeed(context.Context, string, mcp.Request) (mcp.Result, error) { return fine, nil }
-
-// BenchmarkSuccess is what a call of a known owner pays that is within its limits.
-// "none" opens a Call and does nothing, which a chain does once for all its middlewares.
-func BenchmarkSuccess(b *testing.B) {
-	wide := func(l limit.Limit) limit.Limit {
-		l.Calls, l.Per, l.Running = 1_000_000_000, time.Second, 1000
-		return l
-	}
-	owner, tool, all := wide(limit.Limit{}), wide(limit.Limit{Scope: limit.PerOwnerAndTool}), wide(limit.Limit{Scope: limit.ForAll})
-	for _, c := range []struct {
-		name string
-		opts *limit.Options
-	}{
-		{"owner", &limit.Options{Limits: []limit.Limit{owner}}},
-		{"owner-all", &limit.Options{Limits: []limit.Limit{owner, all}}},
-		{"owner-tool-all", &limit.Options{Limits: []limit.Limit{owner, tool, all}}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			h := middleware.Chain(middleware.Render(nil), limit.New(c.opts))(succeed)
-			req := request("ada", "search")
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := h(b.Context(), middleware.MethodCallTool, req); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("none", func(b *testing.B) {
-		h := middleware.Render(nil)(succeed)
-		req := request("ada", "search")
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = h(b.Context(), middleware.MethodCallTool, req)
-		}
-	})
-}
-
-// BenchmarkRefusal is what a refused call costs the server.
-func BenchmarkRefusal(b *testing.B) {
-	h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1, Per: time.Hour}}, Wait: -1})(succeed)
-	req := request("ada", "search")
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = h(b.Context(), middleware.MethodCallTool, req)
-	}
-}
-
-// BenchmarkAMillionOwners is what the memory of their buckets is, each.
-func BenchmarkAMillionOwners(b *testing.B) {
-	const owners = 1_000_000
-	for b.Loop() {
-		b.StopTimer()
-		runtime.GC()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60, Per: time.Hour, Running: 4}}})(succeed)
-		b.StartTimer()
-		for i := range owners {
-			_, _ = h(b.Context(), middleware.MethodCallTool, request(fmt.Sprintf("user-%08d@example.com", i), "search"))
-		}
-		b.StopTimer()
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/owners, "B/owner")
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "MB")
-		runtime.KeepAlive(h)
-		b.StartTimer()
-	}
-}
 
 // fairness runs 99 owners who call one after the other, with and without one who
 // calls with 100 times the load of each, and returns the ratio of their 99th

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/limit"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // TestMaxBucketsHoldsWhileEarlyCallsRun: the buckets of eight calls that run are the oldest,
@@ -49,28 +48,6 @@ func TestMaxBucketsHoldsWhileEarlyCallsRun(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestALongLimitKeepsNoOthers: a call under a limit of a day, then ten thousand callers under
-// one of a minute, then two hours in which nobody calls.
-func TestALongLimitKeepsNoOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var stats limit.Stats
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60}, {Tools: []string{"report"}, Calls: 1, Per: 24 * time.Hour}}, Wait: -1, Stats: &stats})(succeed)
-		require.Nil(t, ask(h, "ada", "report"))
-		for i := range 10_000 {
-			require.Nil(t, ask(h, fmt.Sprint(i), "a"))
-		}
-		require.EqualValues(t, 10_002, stats.Buckets.Load())
-		time.Sleep(2 * time.Hour)
-		for range 5_000 {
-			_ = ask(h, "bob", "a")
-		}
-		require.EqualValues(t, 2, stats.Buckets.Load(), "that of the day, and bob's")
-		require.NotNil(t, ask(h, "ada", "report"))
-		time.Sleep(22 * time.Hour)
-		require.Nil(t, ask(h, "ada", "report"))
-	})
 }
 
 // TestAUsedUpLimitIsNeverForgotten whoever else calls, how often, and however long its caller
@@ -115,33 +92,4 @@ func TestAUsedUpLimitIsNeverForgotten(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRefusedCallsKeepNothing: what a refused caller names takes no memory.
-func TestRefusedCallsKeepNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, l := range []limit.Limit{{Calls: 1, Per: time.Hour}, {Running: 1}, {Calls: -1}} {
-			var stats limit.Stats
-			h := limit.New(&limit.Options{
-				Limits: []limit.Limit{l, {Scope: limit.PerOwnerAndTool, Calls: 9, Running: 9}, {Scope: limit.PerTool, Calls: 9, Running: 9}}, Wait: time.Millisecond, Stats: &stats,
-			})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-				<-ctx.Done()
-				return fine, nil
-			})
-			ctx, cancel := context.WithCancel(t.Context())
-			first := make(chan struct{})
-			go func() {
-				defer close(first)
-				_, _ = h(ctx, middleware.MethodCallTool, request("eve", "first"))
-			}()
-			synctest.Wait()
-			before := stats.Buckets.Load()
-			for i := range 100 {
-				require.NotNil(t, ask(h, "eve", fmt.Sprint(i)))
-				require.Equal(t, before, stats.Buckets.Load())
-			}
-			cancel()
-			<-first
-		}
-	})
 }

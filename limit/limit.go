@@ -54,7 +54,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -162,9 +161,6 @@ type Stats struct {
 	Refused atomic.Int64 // calls that were refused so far
 }
 
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Limit of mcpchain.Options.
-func (o *Options) Middleware(optional.Limit) mcp.Middleware { return optional.New(o, New) }
-
 // New returns a middleware that limits calls. opts may be nil. It panics when an
 // option makes no sense. Put into several chains, it counts their calls together.
 func New(opts *Options) mcp.Middleware {
@@ -173,10 +169,10 @@ func New(opts *Options) mcp.Middleware {
 		o = *opts
 	}
 	l := newLimiter(o)
-	wrap := call.Wrap(l.run)
+	wrap := call.WrapLayer("limit.New", call.Func(l.run), nil)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		l.places.Add(1)
 		limited := wrap(next)
+		l.places.Add(1)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if _, ok := l.methods[method]; !ok {
 				return next(ctx, method, req)

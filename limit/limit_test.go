@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -211,29 +210,6 @@ func TestWaitingForTokens(t *testing.T) {
 	})
 }
 
-// TestALightCallDoesNotOvertake: tokens that are there are kept for the call that waits for more.
-func TestALightCallDoesNotOvertake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		h := limit.New(&limit.Options{
-			Limits: []limit.Limit{{Scope: limit.ForAll, Calls: 1, Per: time.Second, Burst: 3}}, Wait: time.Minute, Costs: map[string]int{"heavy": 3},
-		})(succeed)
-		at := func(owner, tool string, want time.Duration) func() {
-			return func() {
-				require.Nil(t, ask(h, owner, tool))
-				require.Equal(t, want, time.Since(start), tool)
-			}
-		}
-		var calls sync.WaitGroup
-		calls.Go(at("ada", "heavy", 0))
-		synctest.Wait()
-		calls.Go(at("ada", "heavy", 3*time.Second))
-		time.Sleep(2500 * time.Millisecond)
-		calls.Go(at("bob", "light", 4*time.Second)) // two tokens are there
-		calls.Wait()
-	})
-}
-
 // TestWhatComesTooLateDoesNotWait, although others wait, and the place is taken for which it would
 // have to wait first; whoever counts the tokens.
 func TestWhatComesTooLateDoesNotWait(t *testing.T) {
@@ -260,26 +236,6 @@ func TestWhatComesTooLateDoesNotWait(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestWhatHasNoLimitIsNotCounted, while others wait.
-func TestWhatHasNoLimitIsNotCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var stats limit.Stats
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Tools: []string{"slow"}, Running: 1}}, Stats: &stats})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-			require.LessOrEqual(t, stats.Running.Load(), int64(1))
-			<-ctx.Done()
-			return fine, nil
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		var calls sync.WaitGroup
-		for _, tool := range []string{"slow", "slow", "other"} {
-			calls.Go(func() { _, _ = h(ctx, middleware.MethodCallTool, request("ada", tool)) })
-			synctest.Wait()
-		}
-		cancel()
-		calls.Wait()
-	})
 }
 
 // TestTheQueueIsBounded for all owners together. Who needs nothing of what others wait for does
@@ -351,20 +307,11 @@ func TestOwnerFunctions(t *testing.T) {
 			switch name := req.(*mcp.CallToolRequest).Params.Name; name {
 			case "panics":
 				panic(harness.Canary)
-			case "exits":
-				runtime.Goexit()
-				return ""
 			default:
 				return name
 			}
 		},
 	})(succeed)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = ask(h, "", "exits")
-	}()
-	<-done
 	require.Nil(t, ask(h, "", "panics"))
 	require.Nil(t, ask(h, "", ""), "of whom nothing is known")
 	require.NotNil(t, ask(h, "", "panics"), "they share one bucket")
@@ -423,48 +370,6 @@ func TestClosedAndFarAway(t *testing.T) {
 	require.Equal(t, "Rate limited: no calls are allowed here.\nSuggestion: Call yes.\nRetry: no. It will be refused again. Nothing was changed by this call.", f.Text())
 	require.Nil(t, ask(h, "ada", "yes"), "a refusal takes nothing")
 	require.InDelta(t, float64(50*365*24*time.Hour), float64(waitOf(ask(h, "ada", "yes"))), float64(time.Minute))
-}
-
-// TestBucketsAreBounded lets a flood of owners pass: memory is bounded, and who calls
-// all the time keeps the bucket.
-func TestBucketsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var stats limit.Stats
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1000, Per: time.Hour}}, Wait: -1, MaxBuckets: 100, Stats: &stats})(succeed)
-		for i := range 1000 {
-			require.Nil(t, ask(h, "ada", "a"))
-			require.Nil(t, ask(h, fmt.Sprint(i), "a"))
-			require.LessOrEqual(t, stats.Buckets.Load(), int64(100))
-		}
-		require.NotNil(t, ask(h, "ada", "a"))
-		time.Sleep(2 * time.Hour)
-		for range 100 {
-			require.Nil(t, ask(h, "ada", "a"))
-		}
-		require.EqualValues(t, 1, stats.Buckets.Load(), "those that are full again are forgotten")
-	})
-}
-
-// TestAMillionOwners holds what BenchmarkAMillionOwners measures to 160 bytes an owner: of a
-// hundred thousand, or of a million where there is time.
-func TestAMillionOwners(t *testing.T) {
-	owners := 100_000
-	if os.Getenv("MCPCHAIN_SOAK") != "" {
-		owners = 1_000_000
-	}
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 60, Per: time.Hour, Running: 4}}})(succeed)
-	req := request("", "a")
-	for i := range owners {
-		req.Extra.TokenInfo.UserID = fmt.Sprintf("user-%08d@example.com", i)
-		_, _ = h(t.Context(), middleware.MethodCallTool, req)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(owners)*160)
-	runtime.KeepAlive(h)
 }
 
 func TestNoAllocationForAKnownOwner(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/middleware"
 )
@@ -79,21 +78,6 @@ func TestWhatIsLimitedIsNamed(t *testing.T) {
 	}
 }
 
-// TestTheTextIsForReaders: the name of the limit is for programs, on every wire.
-func TestTheTextIsForReaders(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		s := harness.Start(t, at, harness.Setup{
-			Handlers:   map[string]harness.Handler{"it": harness.Succeed()},
-			Middleware: []mcp.Middleware{limit.New(&limit.Options{Limits: []limit.Limit{{Name: "own-name", Calls: 1, Per: time.Hour}}, Owner: func(context.Context, mcp.Request) string { return "ada" }})},
-		})
-		_ = s.Call(t, "it")
-		got := s.Call(t, "it")
-		require.NotContains(t, got.Text(), "own-name")
-		require.Equal(t, "own-name", got.Machine()["details"].(map[string]any)["limit"])
-		require.NotContains(t, got.Fault().Text(), "own-name", "as read from the wire")
-	})
-}
-
 // TestWhenThereIsNoRoom counts those together for whom there is none, says so, and tells them
 // a wait that is true.
 func TestWhenThereIsNoRoom(t *testing.T) {
@@ -113,16 +97,6 @@ func TestWhenThereIsNoRoom(t *testing.T) {
 		require.Nil(t, ask(h, "fay", "a"))
 		require.Equal(t, "at most 2 calls in 1 h for each caller", ask(h, "fay", "a").Message())
 	})
-}
-
-// TestFewBuckets: one at least is for names.
-func TestFewBuckets(t *testing.T) {
-	h := limit.New(&limit.Options{Limits: []limit.Limit{{Scope: limit.PerOwnerAndTool, Calls: 1, Per: time.Hour}}, Wait: -1, MaxBuckets: 2})(succeed)
-	require.Nil(t, ask(h, "ada", "a"))
-	require.Nil(t, ask(h, "bob", "a"))
-	require.Equal(t, "at most 1 call in 1 h for each caller, of this tool", ask(h, "ada", "a").Message())
-	require.Nil(t, ask(h, "cyd", "a"))
-	require.Equal(t, "at most 1 call in 1 h for all calls together that are not counted apart", ask(h, "dan", "a").Message())
 }
 
 // TestNamesAreTheCallersOwn: who gives many names fills a quarter, and counts the rest together.

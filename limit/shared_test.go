@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -238,35 +237,6 @@ func TestPatienceIsOne(t *testing.T) {
 		synctest.Wait()
 		shared.failing(gone)
 		calls.Wait()
-	})
-}
-
-// TestPatienceIsOneInTheQueue: two calls find the store gone when they have waited for the same
-// place. One gets it, the other one goes on waiting for what is left of its patience.
-func TestPatienceIsOneInTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared, start := &taker{taken: map[string]int{}}, time.Now()
-		h := limit.New(&limit.Options{
-			Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}, {Calls: 9}}, Wait: 3 * time.Second, Shared: shared, Logger: slog.New(slog.DiscardHandler),
-		})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
-			time.Sleep(2 * time.Second)
-			return fine, nil
-		})
-		var calls sync.WaitGroup
-		calls.Go(func() { require.Nil(t, ask(h, "ada", "a")) })
-		synctest.Wait()
-		shared.failing(func(context.Context) error { return errors.New("gone") })
-		var refused atomic.Int32
-		for _, owner := range []string{"bob", "cyd"} {
-			calls.Go(func() {
-				if ask(h, owner, "a") != nil {
-					refused.Add(1)
-					require.Equal(t, 3*time.Second, time.Since(start))
-				}
-			})
-		}
-		calls.Wait()
-		require.EqualValues(t, 1, refused.Load())
 	})
 }
 

@@ -125,43 +125,6 @@ func TestLimitsHoldWhateverOthersDo(t *testing.T) {
 	}
 }
 
-// TestMemoryIsGivenBack when the flood is over, although a bucket stays.
-func TestMemoryIsGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var stats runtime.MemStats
-		heap := func() int64 {
-			runtime.GC()
-			runtime.ReadMemStats(&stats)
-			return int64(stats.HeapAlloc)
-		}
-		l := newLimiter(Options{Limits: []Limit{{Scope: PerOwnerAndTool, Calls: 1}, {Name: "day", Tools: []string{"report"}, Calls: 1, Per: 24 * time.Hour}}, Wait: -1})
-		call := func(owner, tool string) {
-			req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: tool}, Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: owner}}}
-			a := &candidate{ctx: t.Context(), req: req, tool: tool, method: middleware.MethodCallTool, limits: l.methods[middleware.MethodCallTool] | l.tools[tool], hold: hold{cost: 1}}
-			if l.admit(a) == nil {
-				l.release(a)
-			}
-		}
-		call("ada", "report")
-		before := heap()
-		const n = 50_000
-		for i := range n {
-			call(fmt.Sprint(i), "a")
-		}
-		require.Greater(t, heap()-before, int64(n*80))
-		all := stats.TotalAlloc
-		time.Sleep(time.Hour)
-		for range n/8 + 10 {
-			call("bob", "a")
-		}
-		require.LessOrEqual(t, len(l.table.buckets), 2)
-		l.table.sound(t)
-		require.Less(t, heap()-before, int64(n*8))
-		require.Less(t, stats.TotalAlloc-all, uint64(32<<20), "what stays is copied seldom")
-		runtime.KeepAlive(l)
-	})
-}
-
 // TestIdleBucketsGo without a call, whichever limit is the longest, and in whichever order they came.
 func TestIdleBucketsGo(t *testing.T) {
 	for name, at := range map[string]int{"the long one first": 0, "in between": 3500, "the long one last": 6999} {

@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	slogmulti "github.com/samber/slog-multi"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
@@ -129,23 +127,4 @@ func TestLogHandlerKeepsTheRest(t *testing.T) {
 	require.Equal(t, want.Level, got.Level)
 	require.Equal(t, want.PC, got.PC)
 	require.Equal(t, 1, got.NumAttrs())
-}
-
-// TestLogHandlerInAChain proves that a log that leaves the operator's hands may be
-// scrubbed, and keeps its references.
-func TestLogHandlerInAChain(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	logger := slog.New(correlate.Handler(mask.LogHandler(log.Handler(), nil)))
-	got := harness.Call(t, rawAt, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
-		logger.InfoContext(ctx, "connecting to "+url)
-		return nil, errors.New("cannot reach " + url)
-	}, mask.New(&mask.Options{Logger: logger}))
-	records := log.Records()
-	require.Len(t, records, 2)
-	require.NotContains(t, log.String(), "hunter2")
-	require.Contains(t, records[0]["msg"], "connecting to ")
-	require.Contains(t, records[1]["error"], "cannot reach ")
-	for _, r := range records {
-		require.Equal(t, got.Reference(), r["reference"])
-	}
 }

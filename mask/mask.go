@@ -165,7 +165,7 @@ func New(opts *Options) mcp.Middleware {
 		call.Warn(context.Background(), o.Logger, "mask: Options.Reveal is set: callers see the errors of this server as they are")
 	}
 	settings.Rules = rules
-	return call.WrapLayer(&masker{settings: settings}, nil)
+	return call.WrapLayer("mask.New", &masker{settings: settings}, nil)
 }
 
 // masker is the middleware that [New] returns.

@@ -3,7 +3,6 @@ package mask_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -124,35 +122,6 @@ func TestWhatTheCallerSees(t *testing.T) {
 	})
 }
 
-// TestSuccessesAreNotTouched sends what a scrubber would change.
-func TestSuccessesAreNotTouched(t *testing.T) {
-	said := func(req mcp.Request) mcp.Result {
-		switch req.(type) {
-		case *mcp.CallToolRequest:
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: url}}, StructuredContent: url, Meta: mcp.Meta{"url": url}}
-		case *mcp.ReadResourceRequest:
-			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: url}}}
-		case *mcp.GetPromptRequest:
-			return &mcp.GetPromptResult{Description: url, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: url}}}}
-		default:
-			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{url}}}
-		}
-	}
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelDebug)
-		var sent [2]string
-		for i, mw := range [][]mcp.Middleware{nil, {masking(log), masking(log)}} {
-			s := harness.Start(t, at, harness.Setup{Middleware: mw, Handlers: map[string]harness.Handler{
-				"it": func(_ context.Context, req mcp.Request) (mcp.Result, error) { return said(req), nil },
-			}})
-			require.Equal(t, url, s.Call(t, "it").Text())
-			sent[i] = s.Sent()
-		}
-		require.Equal(t, sent[0], sent[1])
-		require.Empty(t, log.Records())
-	})
-}
-
 func TestRules(t *testing.T) {
 	locked := errors.New("database is locked")
 	a, b := fault.New("a", "rule a").Suggest("Try b."), fault.New("b", "rule b")
@@ -172,17 +141,12 @@ func TestRules(t *testing.T) {
 	}{
 		{"Is", []mask.Rule{mask.Is(locked, a)}, locked, a.Data()},
 		{"Is, wrapped", []mask.Rule{mask.Is(locked, a)}, fmt.Errorf("%s: %w", harness.Canary, locked), a.Data()},
-		{"Is, joined", []mask.Rule{mask.Is(locked, a)}, errors.Join(errSecret, locked), a.Data()},
-		{"Is, another error", []mask.Rule{mask.Is(locked, a)}, errSecret, fault.Generic(fault.KindInternal).Data()},
 		{"As", []mask.Rule{blocked}, fmt.Errorf("%s: %w", harness.Canary, customer{"bob"}), fault.Denied("serve", "this customer").WithCode("BOB").Data()},
 		{"As, left to the next", []mask.Rule{blocked, mask.Contains("blocked", b)}, customer{""}, b.Data()},
-		{"As, another error", []mask.Rule{blocked}, errSecret, fault.Generic(fault.KindInternal).Data()},
 		{"Contains", []mask.Rule{mask.Contains("is locked", a)}, fmt.Errorf("%s: %w", harness.Canary, locked), a.Data()},
-		{"Contains, another case", []mask.Rule{mask.Contains("IS LOCKED", a)}, locked, fault.Generic(fault.KindInternal).Data()},
 		{"function", []mask.Rule{func(err error) *fault.Error { return a.WithMessage(fmt.Sprint(len(err.Error()))) }}, locked, a.WithMessage("18").Data()},
 		{"the first that knows it", []mask.Rule{never, mask.Is(locked, a), mask.Is(locked, b)}, locked, a.Data()},
 		{"a rule that panics is none", []mask.Rule{panics, mask.Is(locked, b)}, locked, b.Data()},
-		{"only a rule that panics", []mask.Rule{panics}, locked, fault.Generic(fault.KindInternal).Data()},
 		{"before the standard kinds", []mask.Rule{mask.Is(fs.ErrNotExist, a)}, &fs.PathError{Err: fs.ErrNotExist}, a.Data()},
 		{"not for a fault", []mask.Rule{mask.Contains("locked", a)}, fault.New("own", "locked"), fault.New("own", "locked").Data()},
 		{"what a rule says is scrubbed", []mask.Rule{mask.Is(locked, fault.New("a", "cannot reach "+url))}, locked, fault.New("a", mask.Scrub("cannot reach "+url)).Data()},
@@ -206,16 +170,6 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestTheReadmesRule is the example that everybody has seen.
-func TestTheReadmesRule(t *testing.T) {
-	const text = "the database is busy"
-	got := harness.Call(t, rawAt, harness.Fail(errors.New("sqlite: database is locked (5)")), mask.New(&mask.Options{
-		Logger: slog.New(slog.DiscardHandler),
-		Rules:  []mask.Rule{mask.Contains("database is locked", fault.New(fault.KindServiceUnavailable, text).After(time.Second))},
-	}))
-	require.True(t, strings.HasPrefix(got.Text(), "Service unavailable: "+text+".\nRetry: yes, after 1 s."), got.Text())
-}
-
 // TestRulesOfTwoMasks proves that the inner one, which stands closer to the
 // handler, is asked first.
 func TestRulesOfTwoMasks(t *testing.T) {
@@ -226,23 +180,6 @@ func TestRulesOfTwoMasks(t *testing.T) {
 	none := mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.Equal(t, fault.Kind("outer"), harness.Call(t, rawAt, harness.Fail(errSecret), rule("outer"), none).Fault().Kind())
 	require.Equal(t, fault.Kind("inner"), harness.Call(t, rawAt, harness.Fail(errSecret), none, rule("inner")).Fault().Kind())
-}
-
-// ring is an error that wraps itself.
-type ring struct{}
-
-func (*ring) Error() string   { return harness.Canary }
-func (r *ring) Unwrap() error { return r }
-
-// TestRulesAndCycles proves that an error that wraps itself does not keep a call
-// for ever: errors.Is, which rules ask, would.
-func TestRulesAndCycles(t *testing.T) {
-	got := harness.Call(t, rawAt, harness.Fail(&ring{}), mask.New(&mask.Options{
-		Logger: slog.New(slog.DiscardHandler),
-		Rules:  []mask.Rule{mask.Is(errSecret, fault.New("a", "a")), mask.As(func(customer) *fault.Error { return nil })},
-	}))
-	require.Equal(t, fault.KindInternal, got.Fault().Kind())
-	require.NotContains(t, string(got.Wire), harness.Canary)
 }
 
 func TestBadOptionsPanic(t *testing.T) {
@@ -393,109 +330,6 @@ func TestOwnScrub(t *testing.T) {
 	// Those of two masks are applied one after the other.
 	dots := mask.New(&mask.Options{Scrub: func(s string) string { return strings.ReplaceAll(s, "A", ".") }})
 	require.Equal(t, "Own: B.R.", harness.Call(t, rawAt, harness.Fail(fault.New("own", "bar")), dots, shout).Text())
-}
-
-// TestToldFailures proves that the result with which a tool tells its failure
-// itself is scrubbed and otherwise kept, and that what the handler shares is not
-// written to.
-func TestToldFailures(t *testing.T) {
-	shared := []mcp.Content{
-		&mcp.TextContent{Text: "cannot reach " + url, Meta: mcp.Meta{"k": "v"}},
-		&mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"},
-		&mcp.TextContent{Text: "see the manual"},
-	}
-	harness.Each(t, harness.Tools(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelDebug)
-		s := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{"it": harness.Return(func() *mcp.CallToolResult {
-				return &mcp.CallToolResult{IsError: true, Content: shared, StructuredContent: map[string]any{"n": 1}}
-			})},
-			Middleware: []mcp.Middleware{masking(log)},
-		})
-		for range 2 {
-			got := s.Call(t, "it").Tool()
-			require.True(t, got.IsError)
-			require.Len(t, got.Content, 3)
-			require.Contains(t, got.Content[0].(*mcp.TextContent).Text, "cannot reach ")
-			require.NotContains(t, got.Content[0].(*mcp.TextContent).Text, "hunter2")
-			require.Equal(t, mcp.Meta{"k": "v"}, got.Content[0].(*mcp.TextContent).Meta)
-			require.Equal(t, shared[1], got.Content[1])
-			require.Equal(t, "see the manual", got.Content[2].(*mcp.TextContent).Text)
-			require.Equal(t, map[string]any{"n": 1.0}, got.StructuredContent)
-			require.NotContains(t, got.Meta, middleware.MetaKey)
-			require.Equal(t, "cannot reach "+url, shared[0].(*mcp.TextContent).Text)
-		}
-		require.NotContains(t, s.Sent(), "hunter2")
-		require.Empty(t, log.Records(), "nothing was hidden")
-	})
-}
-
-func TestProtocolErrors(t *testing.T) {
-	const data = `{"requiredCapabilities":{"elicitation":{}},"n":1e2,"text":"<b>"}`
-	harness.Each(t, rendered(), func(t *testing.T, at harness.Place) {
-		send := func(err error) (raw string, records int) {
-			log := harness.NewLog(slog.LevelDebug)
-			got := harness.Call(t, at, harness.Fail(err), masking(log))
-			var sent struct{ Error json.RawMessage }
-			require.NoError(t, json.Unmarshal(got.Wire, &sent))
-			return string(sent.Error), len(log.Records())
-		}
-		wire := &jsonrpc.Error{Code: -32021, Message: "elicitation is needed", Data: json.RawMessage(data)}
-		raw, records := send(wire)
-		require.Equal(t, `{"code":-32021,"message":"elicitation is needed","data":`+data+`}`, raw)
-		require.Zero(t, records)
-
-		raw, records = send(fmt.Errorf("%s: %w", harness.Canary, wire))
-		require.Equal(t, `{"code":-32021,"message":"elicitation is needed","data":`+data+`}`, raw)
-		require.Equal(t, 1, records, "the wrapping was hidden")
-
-		shared := &jsonrpc.Error{Code: 7, Message: "cannot reach " + url, Data: json.RawMessage(data)}
-		raw, _ = send(shared)
-		require.NotContains(t, raw, "hunter2")
-		require.Contains(t, raw, `"code":7`)
-		require.Contains(t, raw, data)
-		require.Equal(t, "cannot reach "+url, shared.Message, "the handler's own is not written to")
-	})
-}
-
-// TestEveryTextIsScrubbed puts a secret into every part of a fault.
-func TestEveryTextIsScrubbed(t *testing.T) {
-	f := fault.New(fault.KindConflict, url).Suggest(url).WithCode(url).With(url, url).Needs(url).Never(url).
-		Step(url, url, map[string]any{url: []any{url}}).WithSteps(fault.Step{Description: url, Options: []fault.Option{{Action: url}}})
-	faults := []*fault.Error{
-		f, fault.Invalid(url, url, url, url), fault.NotFound(url, url, url), fault.AlreadyExists(url, url), fault.Denied(url, url),
-		fault.RateLimited(url, 0), fault.Timeout(url, 0), fault.Unavailable(url), fault.FromData(fault.Data{Type: "own", Message: "m", Violations: []fault.Violation{{Field: url, Received: url}}}),
-	}
-	harness.Each(t, []harness.Shape{harness.ServerRaw, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
-		for _, f := range faults {
-			got := harness.Call(t, at, harness.Fail(f), masking(harness.NewLog(slog.LevelInfo)))
-			require.NotContains(t, string(got.Wire), "hunter2")
-			require.Equal(t, f.Kind(), got.Fault().Kind())
-		}
-	})
-}
-
-// TestWrongArguments proves that what the SDK says of them, which repeats them, does
-// not leave.
-func TestWrongArguments(t *testing.T) {
-	type input struct {
-		N int `json:"n"`
-	}
-	for _, era := range []harness.Era{harness.Current, harness.Older} {
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
-			Middleware: []mcp.Middleware{masking(harness.NewLog(slog.LevelInfo))},
-			More: func(server *mcp.Server) {
-				mcp.AddTool(server, &mcp.Tool{Name: "typed"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-					return nil, nil, nil
-				})
-			},
-		})
-		for _, args := range []any{map[string]any{"n": harness.Canary}, map[string]any{harness.Canary: 1}, map[string]any{}} {
-			got := s.CallTool(t.Context(), "typed", args)
-			require.Equal(t, fault.KindValidation, got.Fault().Kind(), "%v", args)
-		}
-		require.NotContains(t, s.Sent(), harness.Canary)
-	}
 }
 
 func TestScrub(t *testing.T) {

@@ -2,7 +2,6 @@ package mask_test
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -114,31 +112,5 @@ func TestWhoRunsTheServerReportsToNobody(t *testing.T) {
 			require.Regexp(t, `^[0-9a-f-]{36}`+regexp.QuoteMeta(want)+`$`, reference)
 			require.Contains(t, log.String(), reference[:36])
 		})
-	}
-}
-
-// TestWhatIsLeftOfADatabasesURL: by who reads it, and by who worded it.
-func TestWhatIsLeftOfADatabasesURL(t *testing.T) {
-	const url = "postgres://app:" + harness.Canary + "@db.internal:5432/orders"
-	for reader, want := range map[mask.Reader]struct{ worded, plain, own string }{
-		mask.Anyone:   {"postgres://[redacted]", "unexpectedly", "postgres://app:[redacted]@db.internal:5432/orders"},
-		mask.Trusted:  {"postgres://app:[redacted]@db.internal:5432/orders", "postgres://app:[redacted]@[address]/orders", "postgres://app:[redacted]@db.internal:5432/orders"},
-		mask.Operator: {"postgres://app:[redacted]@db.internal:5432/orders", "postgres://app:[redacted]@db.internal:5432/orders", "postgres://app:[redacted]@db.internal:5432/orders"},
-	} {
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-			Handlers: map[string]harness.Handler{
-				"worded": harness.Fail(fault.Unavailable("cannot reach " + url)),
-				"plain":  harness.Fail(errors.New("cannot reach " + url)),
-				"own": harness.Return(func() *mcp.CallToolResult {
-					return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "cannot reach " + url}}}
-				}),
-			},
-			Middleware: []mcp.Middleware{mask.New(&mask.Options{Reader: reader, Logger: slog.New(slog.DiscardHandler)})},
-		})
-		for name, want := range map[string]string{"worded": want.worded, "plain": want.plain, "own": want.own} {
-			got := s.Call(t, name)
-			require.Contains(t, got.Text(), want, "%d %s", reader, name)
-			require.NotContains(t, string(got.Wire), harness.Canary)
-		}
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/mask"
-	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/retry"
 )
 
@@ -194,9 +193,9 @@ func TestReaders(t *testing.T) {
 		"a service's words alone":   {silent{400, "it is full"}, mistake, "", "Client error: it is full (HTTP 400)."},
 		"a status alone":            {silent{400, ""}, mistake, "", strings.Split(mistake, "\n")[0] + "\nSuggestion: Change the arguments before you call again."},
 		"no words":                  {errors.New(" :\u200b"), internal, "", internal},
-		"a panic":                   {&mcprecover.PanicError{Value: harness.Canary}, internal, "", internal},
-		"a panic with words around": {fmt.Errorf("words: %w", &mcprecover.PanicError{Value: harness.Canary}), internal, "", internal},
-		"a panic beside":            {errors.Join(errors.New("words"), &mcprecover.PanicError{Value: harness.Canary}), internal, "", internal},
+		"a panic":                   {&fault.PanicError{Value: harness.Canary}, internal, "", internal},
+		"a panic with words around": {fmt.Errorf("words: %w", &fault.PanicError{Value: harness.Canary}), internal, "", internal},
+		"a panic beside":            {errors.Join(errors.New("words"), &fault.PanicError{Value: harness.Canary}), internal, "", internal},
 		"a fault":                   {fault.New("own", "it is open"), "Own: it is open.", "", "Own: it is open."},
 		"a fault with a cause":      {fault.New("own", "it is open").Because(errSecret), "Own: it is open.", "", "Own: it is open."},
 		"words around a fault": {
@@ -216,7 +215,7 @@ func TestReaders(t *testing.T) {
 		"words around both": {
 			fmt.Errorf("deploying: %w (step 2)", fault.New("own", "it is open")), "Own: it is open.", "", "Own: deploying: it is open.\n> (step 2)",
 		},
-		"a panic beside a fault": {errors.Join(fault.New("own", "it is open"), &mcprecover.PanicError{Value: harness.Canary}), internal, "", internal},
+		"a panic beside a fault": {errors.Join(fault.New("own", "it is open"), &fault.PanicError{Value: harness.Canary}), internal, "", internal},
 		"a protocol error":       {&jsonrpc.Error{Code: -32042, Message: "open the page"}, "open the page", "", "open the page"},
 		"a rule":                 {errors.New("row 7 is locked"), "Locked: it is locked.", "", "Locked: it is locked."},
 		"a public message":       {public{"the disk is full"}, "Tool error: the disk is full.", "", "Tool error: the disk is full."},

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -203,31 +202,5 @@ func TestCanaries(t *testing.T) {
 		require.NotContains(t, text(t, mask.Anyone, err, nil), harness.Canary)
 		require.NotContains(t, text(t, mask.Trusted, err, nil), harness.Canary)
 		require.Contains(t, text(t, mask.Operator, err, nil), place)
-	}
-}
-
-// TestLongWords: they are bounded at the end of a line, which says so, in time that grows with their length alone.
-func TestLongWords(t *testing.T) {
-	line := "./main.go:7:2: undefined: something\n"
-	said := text(t, mask.Operator, errors.New(strings.Repeat(line, 100)), nil)
-	require.Equal(t, 99, strings.Count(said, "\n"), "a hundred lines stay")
-	said = text(t, mask.Operator, errors.New(strings.Repeat(line, 1000)), nil)
-	require.Less(t, len(said), 9<<10)
-	require.Greater(t, len(said), 8<<10)
-	require.True(t, strings.HasSuffix(said, "\n> ./main.go:7:2: undefined: something\n[the rest is left out]."), said[len(said)-100:])
-	said = text(t, mask.Trusted, errors.New(strings.Repeat("wörd ", 10_000)), nil)
-	require.Less(t, len(said), 5<<10)
-	require.True(t, strings.HasSuffix(said, " wörd [the rest is left out]."), said[len(said)-100:])
-
-	var many []error
-	for i := range 300 {
-		many = append(many, fmt.Errorf("item %d: bad", i))
-	}
-	require.Equal(t, 299, strings.Count(text(t, mask.Operator, errors.Join(many...), nil), "\n"), "a list may be long")
-
-	for _, s := range []string{strings.Repeat("/a/b/c", 1<<15), strings.Repeat("a\n", 1<<17), strings.Repeat("> \r", 1<<17), strings.Repeat("http://10.0.0.1/x ", 1<<14), strings.Repeat("\u200b", 1<<17)} {
-		began := time.Now()
-		text(t, mask.Trusted, errors.New(s), map[string]string{"path": "c/a"})
-		require.Less(t, time.Since(began), 10*time.Second)
 	}
 }

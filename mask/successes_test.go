@@ -145,24 +145,6 @@ func TestSuccessesFitTheirSchema(t *testing.T) {
 	}
 }
 
-// TestSuccessesThatAreLarge: nothing is cut off.
-func TestSuccessesThatAreLarge(t *testing.T) {
-	prose := strings.Repeat("An ordinary line of a report about nothing at all.\n", 10_000)
-	items := strings.Repeat(`{"n":1},`, 20_000)
-	answer := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Return(func() *mcp.CallToolResult {
-		return &mcp.CallToolResult{
-			Content:           []mcp.Content{&mcp.TextContent{Text: prose + "token=" + harness.Canary + "\n" + prose}},
-			StructuredContent: json.RawMessage(`{"items":[` + items + `{"token":"` + harness.Canary + `"}],"prose":"end"}`),
-		}
-	}), mask.Successes())
-	require.NoError(t, answer.Err)
-	require.Equal(t, prose+"token=[redacted]\n"+prose, answer.Text())
-	structured, err := json.Marshal(answer.Tool().StructuredContent)
-	require.NoError(t, err)
-	require.Equal(t, 20_000, strings.Count(string(structured), `{"n":1}`))
-	require.NotContains(t, string(answer.Wire), harness.Canary)
-}
-
 // TestJSONInATextBlock: objects and lists that begin a line, or follow another one, keep their types.
 func TestJSONInATextBlock(t *testing.T) {
 	endless := strings.Repeat("[\n", 100_000)

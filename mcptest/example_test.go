@@ -33,7 +33,7 @@ func Example() {
 			res, err := s.Call("pay", map[string]any{"amount": 5, "to": "ada"})
 			mcptest.Expect{
 				Kind:  fault.KindConflict,
-				Retry: retry.No,
+				Retry: fault.RetryNo,
 				Steps: []string{"get_lock"},
 				Text:  []string{"the account is locked"},
 			}.Check(t, res, err)
@@ -83,7 +83,7 @@ func ExampleExpect() {
 		res, err := s.Call("pay", map[string]any{"amount": "five"})
 		mcptest.Expect{
 			Kind:       fault.KindConflict,
-			Retry:      retry.Yes,
+			Retry:      fault.RetryYes,
 			Violations: map[string]string{"to": "required"},
 			Text:       []string{"locked"},
 		}.Check(t, res, err)

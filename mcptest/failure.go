@@ -16,7 +16,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/retry"
 )
 
 // Expect says what a failure has to be. Fields that are zero are not checked.
@@ -26,8 +25,8 @@ type Expect struct {
 	Party  fault.Party
 	Effect fault.Effect
 
-	// Retry is [retry.Yes] or [retry.No].
-	Retry retry.Retryable
+	// Retry is [fault.RetryYes] or [fault.RetryNo].
+	Retry fault.Retryable
 
 	// After is the wait before the next try.
 	After time.Duration
@@ -90,19 +89,19 @@ func (e Expect) missing(f *fault.Error, text string) []string {
 		}
 	}
 	advised, given := f.Retry()
-	advice := retry.Unknown
+	advice := fault.RetryUnknown
 	switch {
 	case given && advised.ShouldRetry:
-		advice = retry.Yes
+		advice = fault.RetryYes
 	case given:
-		advice = retry.No
+		advice = fault.RetryNo
 	}
 	after := time.Duration(advised.RetryAfterSeconds * float64(time.Second))
 	compare("kind", f.Kind(), e.Kind, e.Kind == "" || f.Kind() == e.Kind)
 	compare("code", f.Code(), e.Code, e.Code == "" || f.Code() == e.Code)
 	compare("party", f.Party(), e.Party, e.Party == "" || f.Party() == e.Party)
 	compare("effect", advised.Effect, e.Effect, e.Effect == "" || advised.Effect == e.Effect)
-	compare("retry", advice, e.Retry, e.Retry == retry.Unknown || advice == e.Retry)
+	compare("retry", advice, e.Retry, e.Retry == fault.RetryUnknown || advice == e.Retry)
 	compare("wait", after, e.After, e.After == 0 || after == e.After)
 	if e.Violations != nil {
 		got, same := violations(f), true

@@ -19,7 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // StartHTTP serves an HTTP handler on loopback and connects a client to it, which speaks
@@ -149,7 +149,7 @@ func (e *exchanges) messages() iter.Seq[[]byte] {
 	e.each(func(x *exchange) {
 		switch ended, body := x.ended.Load(), x.body.bytes(); x.contentType {
 		case "application/json":
-			var m probe.Message
+			var m conduct.Message
 			// A refusal by a handler in front of the MCP server need not be JSON-RPC.
 			if ended && (x.status < 300 || json.Unmarshal(body, &m) == nil && m.Version != "") {
 				all = append(all, body)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // NoLeak requires that no secret is in what left a server: in everything that it sent, if
@@ -32,7 +32,7 @@ func NoLeak(t testing.TB, left any, secrets ...string) {
 		number := 0
 		for message := range bytes.Lines(text) {
 			number++
-			if how, around := probe.Find(string(message), secret); around != "" {
+			if how, around := conduct.Find(string(message), secret); around != "" {
 				t.Errorf("mcptest.NoLeak: the secret %q left the server%s, in message %d:\n\t%s", secret, how, number, around)
 				break
 			}

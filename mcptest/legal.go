@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // Legal requires that clients understand every answer that the server has sent so far:
@@ -26,16 +26,16 @@ func Legal(t testing.TB, s *Session) {
 	if err != nil {
 		t.Errorf("mcptest.Legal: %v", err)
 	}
-	asked := map[string]probe.Message{}
+	asked := map[string]conduct.Message{}
 	for line := range bytes.Lines(s.Received()) {
-		var m probe.Message
+		var m conduct.Message
 		if json.Unmarshal(line, &m) == nil && m.Method != "" && m.ID != nil {
 			asked[string(m.ID)] = m
 		}
 	}
 	answered := map[string]bool{}
 	for line := range s.messages() {
-		var m probe.Message
+		var m conduct.Message
 		if err := json.Unmarshal(line, &m); err != nil {
 			t.Errorf("mcptest.Legal: the server sent what is no message: %v\n%s", err, indent(clip(string(line), 500)))
 			continue

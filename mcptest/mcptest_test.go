@@ -26,7 +26,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mcptest"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/retry"
 )
 
 // Many tests have a flag of this name, so it must not be taken.
@@ -262,7 +261,7 @@ func TestExpectLooksAtEachField(t *testing.T) {
 	}
 	right := mcptest.Expect{
 		Kind: fault.KindValidation, Code: "C", Party: fault.PartyCaller, Effect: fault.EffectNone,
-		Retry: retry.Yes, After: 30 * time.Second, Steps: []string{"one", "two"},
+		Retry: fault.RetryYes, After: 30 * time.Second, Steps: []string{"one", "two"},
 		Violations: map[string]string{"a": "type", "b": ""}, Text: []string{"the", "text"},
 	}
 	right.Check(t, res, nil)
@@ -273,7 +272,7 @@ func TestExpectLooksAtEachField(t *testing.T) {
 		"code: got C, want D":                                      {Code: "D"},
 		"party: got caller, want server":                           {Party: fault.PartyServer},
 		"effect: got none, want unknown":                           {Effect: fault.EffectUnknown},
-		"retry: got yes, want no":                                  {Retry: retry.No},
+		"retry: got yes, want no":                                  {Retry: fault.RetryNo},
 		"wait: got 30s, want 20s":                                  {After: 20 * time.Second},
 		"steps: got one, two, want one":                            {Steps: []string{"one"}},
 		"steps: got one, two, want nothing":                        {Steps: []string{}},
@@ -290,7 +289,7 @@ func TestExpectLooksAtEachField(t *testing.T) {
 	}
 	bare := &jsonrpc.Error{Code: -32602, Message: "no"}
 	got := newFake().run(func(t testing.TB) {
-		mcptest.Expect{Retry: retry.No, Code: "C", Violations: map[string]string{"a": ""}}.Check(t, nil, bare)
+		mcptest.Expect{Retry: fault.RetryNo, Code: "C", Violations: map[string]string{"a": ""}}.Check(t, nil, bare)
 	})
 	require.Equal(t, "mcptest.Expect: not as expected:\n\tcode: got nothing, want C\n\tretry: got unknown, want no\n"+
 		"\tviolations: got nothing, want a\nThe caller reads:\n\tno", got)

@@ -3,7 +3,7 @@ package mcptest
 import (
 	"encoding/json"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // Nasty returns arguments that a tool with this input schema does not expect, each as JSON:
@@ -11,4 +11,4 @@ import (
 // the others are right, as far as the schema shows that. A schema is anything that
 // [mcp.Tool.InputSchema] can be; nil means unknown. The same schema gives the same
 // arguments in the same order.
-func Nasty(schema any) []json.RawMessage { return probe.Nasty(schema) }
+func Nasty(schema any) []json.RawMessage { return conduct.Nasty(schema) }

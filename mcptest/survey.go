@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -78,7 +78,7 @@ func surveyTool(t testing.TB, s *Session, tool *mcp.Tool, report *strings.Builde
 			break // the next call would not be answered either, and each wait takes long
 		}
 		text := reference.ReplaceAllString(Text(res, err), "REFERENCE")
-		if at := probe.Insides.FindString(text); at != "" {
+		if at := conduct.Insides.FindString(text); at != "" {
 			t.Errorf("mcptest.Survey: %s shows %q to who sends %s:\n%s", tool.Name, at, compact(arguments), indent(clip(text, 500)))
 		}
 		a := &answer{text: text, arguments: arguments}

@@ -31,7 +31,7 @@ import (
 // tool that mcp.AddTool added, package validate does that only if the error contains the value that was
 // sent. Any other such error is an internal error, because it does not prove that the handler was not
 // called.
-func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...Middleware) {
+func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], mw ...mcp.Middleware) {
 	if h == nil {
 		panic("middleware.AddTool: h is nil; give the tool's handler")
 	}
@@ -43,7 +43,7 @@ func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, O
 // fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In: then
 // its handler, which is wrapped in [reaching], was not called. It decodes them a second time, because a
 // middleware inside may have answered instead of the handler.
-func fitting[In any](next Handler) Handler {
+func fitting[In any](next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		reached := &reached{Context: ctx}
 		res, err := next(reached, method, req)
@@ -106,15 +106,15 @@ func reaching[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In,
 // toolChains is a receiving middleware of one server that passes the calls of each tool through the
 // tool's own middlewares.
 type toolChains struct {
-	next   Handler
+	next   mcp.MethodHandler
 	mu     sync.Mutex
-	byName atomic.Pointer[map[string]Handler] // replaced, never written to
+	byName atomic.Pointer[map[string]mcp.MethodHandler] // replaced, never written to
 }
 
-func (c *toolChains) set(name string, mw Middleware) {
+func (c *toolChains) set(name string, mw mcp.Middleware) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	byName := map[string]Handler{}
+	byName := map[string]mcp.MethodHandler{}
 	if have := c.byName.Load(); have != nil {
 		byName = maps.Clone(*have)
 	}
@@ -145,8 +145,8 @@ func toolsOf(s *mcp.Server) *toolChains {
 		return known.Value()
 	}
 	c := &toolChains{}
-	c.byName.Store(&map[string]Handler{})
-	s.AddReceivingMiddleware(func(next Handler) Handler {
+	c.byName.Store(&map[string]mcp.MethodHandler{})
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		c.next = next
 		return c.handle
 	})

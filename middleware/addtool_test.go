@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -22,7 +21,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/validate"
 )
 
 type count struct {
@@ -70,48 +68,6 @@ func TestAddToolIsForThatToolOnly(t *testing.T) {
 	}
 }
 
-// TestAddToolSeesWhatTheSDKDoes proves that the middlewares stand outside of the
-// checks that the SDK makes for typed tools.
-func TestAddToolSeesWhatTheSDKDoes(t *testing.T) {
-	var seen []error
-	look := harness.Look(func(_ context.Context, res mcp.Result, err error) {
-		if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
-			err = tool.GetError()
-		}
-		seen = append(seen, err)
-	})
-	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-		middleware.AddTool(server, &mcp.Tool{Name: "double"}, double, look)
-		middleware.AddTool(server, &mcp.Tool{Name: "negative", OutputSchema: map[string]any{
-			"type": "object", "properties": map[string]any{"n": map[string]any{"minimum": 0}},
-		}}, double, look)
-	}})
-
-	wrongType := s.CallTool(t.Context(), "double", map[string]any{"n": "four"})
-	require.True(t, wrongType.Tool().IsError)
-	missing := s.CallTool(t.Context(), "double", nil)
-	require.True(t, missing.Tool().IsError)
-	wrongOutput := s.CallTool(t.Context(), "negative", count{-1})
-	require.Error(t, wrongOutput.Err)
-
-	require.Len(t, seen, 3)
-	require.ErrorContains(t, seen[0], `validating "arguments"`)
-	require.ErrorContains(t, seen[1], `validating "arguments"`)
-	require.ErrorContains(t, seen[2], "validating tool output")
-}
-
-func TestAddToolClassifiesWrongArguments(t *testing.T) {
-	log := harness.NewLog(0)
-	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-		middleware.AddTool(server, &mcp.Tool{Name: "double"}, double, masking(log))
-	}})
-	got := s.CallTool(t.Context(), "double", map[string]any{"n": harness.Canary})
-	require.Equal(t, fault.KindValidation, got.Fault().Kind())
-	require.Contains(t, got.Text(), "Validation Error: ")
-	require.NotContains(t, s.Sent(), harness.Canary)
-	require.Equal(t, "validation", log.Only(t)["outcome"])
-}
-
 func TestAddToolAgainReplacesTheMiddlewares(t *testing.T) {
 	var tr harness.Trace
 	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
@@ -151,7 +107,7 @@ func TestAddToolStandsWhereTheFirstOneFoundTheServer(t *testing.T) {
 func TestAddToolNeverLeavesAToolBare(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
 	require.Panics(t, func() {
-		middleware.AddTool(server, &mcp.Tool{Name: "it"}, double, func(middleware.Handler) middleware.Handler { return nil })
+		middleware.AddTool(server, &mcp.Tool{Name: "it"}, double, func(mcp.MethodHandler) mcp.MethodHandler { return nil })
 	})
 	middleware.AddTool(server, &mcp.Tool{Name: "other"}, double)
 	_, err := connect(t, server).CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Arguments: count{1}})
@@ -196,20 +152,6 @@ func TestAddToolLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestAddToolKeepsTheServerWorkingAfterACollection(t *testing.T) {
-	var tr harness.Trace
-	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-		middleware.AddTool(server, &mcp.Tool{Name: "a"}, double, tr.Middleware("a"))
-	}})
-	for range 3 {
-		runtime.GC()
-	}
-	middleware.AddTool(s.Server, &mcp.Tool{Name: "b"}, double, tr.Middleware("b"))
-	require.NoError(t, s.CallTool(t.Context(), "a", count{1}).Err)
-	require.NoError(t, s.CallTool(t.Context(), "b", count{1}).Err)
-	require.Equal(t, ">a <a >b <b", tr.Take())
-}
-
 // connect connects a client to a server in memory.
 func connect(t *testing.T, server *mcp.Server) *mcp.ClientSession {
 	t.Helper()
@@ -220,63 +162,6 @@ func connect(t *testing.T, server *mcp.Server) *mcp.ClientSession {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
-}
-
-// TestAddToolTellsWhatDoesNotFit: arguments that pass the schema and do not fit into the
-// handler's type are the caller's mistake, and an equal error of a handler is not.
-func TestAddToolTellsWhatDoesNotFit(t *testing.T) {
-	type item struct {
-		Small int8 `json:"small"`
-	}
-	type in struct {
-		Small int8            `json:"small,omitzero"`
-		Big   int64           `json:"big,omitzero"`
-		U     uint16          `json:"u,omitzero"`
-		F     float32         `json:"f,omitzero"`
-		When  time.Time       `json:"when,omitzero"`
-		Items []item          `json:"items,omitzero"`
-		M     map[string]int8 `json:"m,omitzero"`
-	}
-	entered := 0
-	handler := func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
-		entered++
-		return nil, nil, json.Unmarshal([]byte(`{"small":"`+harness.Canary+`"}`), new(in))
-	}
-	s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-		loose := &mcp.Tool{Name: "fit", InputSchema: map[string]any{"type": "object"}}
-		middleware.AddTool(server, loose, handler, mask.New(nil), validate.New(nil))
-		middleware.AddTool(server, &mcp.Tool{Name: "masked", InputSchema: map[string]any{"type": "object"}}, handler, mask.New(nil))
-		middleware.AddTool(server, &mcp.Tool{Name: "schema", InputSchema: map[string]any{"type": "object", "required": []string{"big"}}}, handler, mask.New(nil))
-	}})
-	for args, want := range map[string]string{
-		`{"small":300}`:                          "Argument 'small' expected an integer from -128 to 127, but received 300.",
-		`{"small":1.5}`:                          "Argument 'small' expected an integer from -128 to 127, but received 1.5.",
-		`{"big":123456789012345678901234567890}`: "Argument 'big' expected an integer from -9223372036854775808 to 9223372036854775807, but received 123456789012345678901234567890.",
-		`{"u":-1}`:                               "Argument 'u' expected an integer from 0 to 65535, but received -1.",
-		`{"f":1e39}`:                             "Argument 'f' expected a number of at most 32 bits, but received 1e39.",
-		`{"when":"noon"}`:                        "Argument 'when' expected a date and time with its zone, such as 2026-01-31T13:45:00Z, but received 'noon'.",
-		`{"items":[{"small":1},{"small":300}]}`:  "Argument 'items[1].small' expected an integer from -128 to 127, but received 300.",
-		`{"m":{"key":300}}`:                      "Argument 'm.key' expected an integer from -128 to 127, but received 300.",
-	} {
-		got := s.CallTool(t.Context(), "fit", json.RawMessage(args))
-		require.Equal(t, "Validation Error: "+want, got.Text(), args)
-		require.Equal(t, fault.KindValidation, got.Fault().Kind())
-	}
-	require.Equal(t, fault.KindValidation, s.CallTool(t.Context(), "masked", json.RawMessage(`{"small":300}`)).Fault().Kind())
-	refused := s.CallTool(t.Context(), "schema", json.RawMessage(`{"small":300}`)) // by the schema, before it is decoded
-	require.Contains(t, refused.Text(), "Validation Error: the arguments of this call are not valid.")
-	require.Equal(t, fault.KindValidation, refused.Fault().Kind())
-	require.Zero(t, entered)
-
-	for _, fits := range []any{json.RawMessage(`{"small":3}`), json.RawMessage(`{}`), nil} {
-		require.Equal(t, fault.KindInternal, s.CallTool(t.Context(), "fit", fits).Fault().Kind(), fits)
-	}
-	require.Equal(t, 3, entered)
-	// A handler that was called says nothing of the arguments, whatever it returns and they are.
-	require.Equal(t, fault.KindInternal, s.CallTool(t.Context(), "fit", json.RawMessage(`{"SMALL":"x"}`)).Fault().Kind())
-	require.Equal(t, 4, entered)
-	require.NotContains(t, s.Sent(), harness.Canary)
-	require.NotContains(t, s.Sent(), "int8")
 }
 
 // level is a type that decodes itself, and says in its own words what it does not take.
@@ -304,7 +189,7 @@ func TestAddToolProvesThatNothingRan(t *testing.T) {
 		mask.Operator: "Validation Error: not a level: " + harness.Canary + ".\nRetry: only with corrected arguments.",
 	} {
 		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{More: func(server *mcp.Server) {
-			refuses := func(next middleware.Handler) middleware.Handler {
+			refuses := func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 					if r, ok := req.(*mcp.CallToolRequest); ok && r.Params.Name == "closed" {
 						return nil, fault.Denied("change", "the level")

@@ -21,7 +21,7 @@ import (
 )
 
 // TestWhoseFaultAClientsFailureIs: what a client fails with is the caller's side of the server
-// that asks it, wherever the middlewares stand: around its handler, or around the client.
+// that asks it.
 func TestWhoseFaultAClientsFailureIs(t *testing.T) {
 	for about, c := range map[string]struct {
 		fail func() error
@@ -34,43 +34,36 @@ func TestWhoseFaultAClientsFailureIs(t *testing.T) {
 		"its author says who":            {func() error { return fault.New(fault.KindInternal, "x").WithParty(fault.PartyServer) }, fault.PartyServer},
 		"its author says who, otherwise": {func() error { return fault.New(fault.KindValidation, "x").WithParty(fault.PartyCaller) }, fault.PartyCaller},
 	} {
-		for _, ofClient := range []bool{false, true} {
-			t.Run(about, func(t *testing.T) {
-				log := harness.NewLog(slog.LevelDebug)
-				chain := middleware.Chain(mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil), mcprecover.New(nil))
-				ask := func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return nil, c.fail() }
-				opts := &mcp.ClientOptions{ElicitationHandler: ask}
-				if !ofClient {
-					opts.ElicitationHandler = middleware.Wrap(ask, chain)
-				}
-				var received error
-				server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-				server.AddTool(&mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}},
-					func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-						_, received = req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "m"})
-						return &mcp.CallToolResult{}, nil
-					})
-				here, there := mcp.NewInMemoryTransports()
-				_, err := server.Connect(t.Context(), there, nil)
-				require.NoError(t, err)
-				client := mcp.NewClient(&mcp.Implementation{Name: "c"}, opts)
-				if ofClient {
-					client.AddReceivingMiddleware(chain)
-				}
-				session, err := client.Connect(t.Context(), here, speak.Version(string(harness.Older)))
-				require.NoError(t, err)
-				defer func() { _ = session.Close() }()
-				_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-				require.NoError(t, err)
+		t.Run(about, func(t *testing.T) {
+			log := harness.NewLog(slog.LevelDebug)
+			chain := middleware.Chain(mcprecover.New(nil), correlate.New(&correlate.Options{Logger: log.Logger()}), mask.New(nil), mcprecover.New(nil))
+			ask := func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return nil, c.fail() }
+			opts := &mcp.ClientOptions{ElicitationHandler: ask}
+			var received error
+			server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
+			server.AddTool(&mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}},
+				func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					_, received = req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "m"})
+					return &mcp.CallToolResult{}, nil
+				})
+			here, there := mcp.NewInMemoryTransports()
+			_, err := server.Connect(t.Context(), there, nil)
+			require.NoError(t, err)
+			client := mcp.NewClient(&mcp.Implementation{Name: "c"}, opts)
+			client.AddReceivingMiddleware(chain)
+			session, err := client.Connect(t.Context(), here, speak.Version(string(harness.Older)))
+			require.NoError(t, err)
+			defer func() { _ = session.Close() }()
+			_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+			require.NoError(t, err)
 
-				require.Equal(t, string(c.want), log.Only(t)["party"])
-				var wire *jsonrpc.Error
-				require.ErrorAs(t, received, &wire)
-				f, failed := middleware.FaultOf(nil, received)
-				require.True(t, failed)
-				require.Equal(t, c.want, f.Party(), "%s", wire.Data)
-			})
-		}
+			require.Equal(t, string(c.want), log.Only(t)["party"])
+			var wire *jsonrpc.Error
+			require.ErrorAs(t, received, &wire)
+			f, failed := middleware.FaultOf(nil, received)
+			require.True(t, failed)
+			require.Equal(t, c.want, f.Party(), "%s", wire.Data)
+		})
 	}
 	// Of a server nothing has changed places.
 	log := harness.NewLog(slog.LevelDebug)

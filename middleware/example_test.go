@@ -43,8 +43,8 @@ func printText(res *mcp.CallToolResult, err error) {
 }
 
 func ExampleChain() {
-	say := func(name string) middleware.Middleware {
-		return func(next middleware.Handler) middleware.Handler {
+	say := func(name string) mcp.Middleware {
+		return func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == middleware.MethodCallTool {
 					fmt.Println("before", name)
@@ -159,27 +159,4 @@ func ExampleNextSteps() {
 	// Output:
 	// Deployment 7 was started.
 	// Next: 1. Wait until it is done: call get_deployment {"id":7}.
-}
-
-// A handler that stands in the options of a server or of a client.
-func ExampleWrap() {
-	complete := func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-		panic("the index is not loaded")
-	}
-	quiet := slog.New(slog.DiscardHandler)
-	guard := middleware.Chain(mcprecover.New(&mcprecover.Options{Logger: quiet}), mask.New(nil))
-
-	session := open(mcp.NewServer(&mcp.Implementation{Name: "example"}, &mcp.ServerOptions{
-		CompletionHandler: middleware.Wrap(complete, guard),
-	}))
-	defer session.Close()
-	_, err := session.Complete(context.Background(), &mcp.CompleteParams{
-		Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "report"},
-		Argument: mcp.CompleteParamsArgument{Name: "city", Value: "B"},
-	})
-	f, _ := middleware.FaultOf(nil, err)
-	fmt.Println(f.Kind(), "-", f.Message())
-
-	// Output:
-	// internal_error - the server failed unexpectedly
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,76 +18,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// everyFault has a fault of every kind and with every part.
-func everyFault() map[string]*fault.Error {
-	all := map[string]*fault.Error{
-		"invalid":           fault.Invalid("quantity", "five", "an integer", "1", "2"),
-		"violations":        fault.Violations(fault.Violation{Field: "a", Rule: "required"}, fault.Violation{Field: "b[1].c", Received: 1.5, Expected: "a string", Suggestion: "Quote it."}),
-		"not found":         fault.NotFound("project", "alpa", "alpha", "beta"),
-		"already exists":    fault.AlreadyExists("project", "alpha"),
-		"denied":            fault.Denied("delete", "project 'alpha'").Needs("admin"),
-		"rate limited":      fault.RateLimited("the search API", 1500*time.Millisecond),
-		"timeout":           fault.Timeout("the report", time.Minute),
-		"unavailable":       fault.Unavailable("the weather service").After(time.Hour),
-		"own kind":          fault.New("deployment_in_progress", "wait for it").WithCode("E42").Never("it would be deployed twice"),
-		"details":           fault.New(fault.KindConflict, "m").With("list", []any{1, "two", nil, map[string]any{"x": false}}).With("n", 1.25),
-		"all about retries": fault.New(fault.KindTimeout, "m").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 2.5, NextAttempt: 2, MaxAttempts: 3, Reason: "busy", Effect: fault.EffectUnknown}),
-		"steps": fault.New(fault.KindPreconditionFailed, "m").Suggest("Do this.").
-			Step("Read", "read_it", map[string]any{"id": 7, "deep": map[string]any{"a": []any{"b"}}}).
-			WithSteps(fault.Step{Action: "Choose", Description: "or not", Options: []fault.Option{{Action: "a"}, {Action: "b"}}}),
-		"strange text": fault.New(fault.KindServerError, "\"quotes\" <tags> \u2028 \U0001F9EF ünïcode").With("<k>", "&v"),
-		"no text":      fault.New(fault.KindServerError, ""),
-	}
-	for _, kind := range []fault.Kind{
-		fault.KindValidation, fault.KindNotFound, fault.KindAlreadyExists, fault.KindUnauthenticated, fault.KindPermissionDenied,
-		fault.KindRateLimited, fault.KindTimeout, fault.KindCancelled, fault.KindConnectionFailed, fault.KindServiceUnavailable,
-		fault.KindServerError, fault.KindClientError, fault.KindConflict, fault.KindPreconditionFailed, fault.KindInternal, fault.KindTool,
-	} {
-		all["generic "+string(kind)] = fault.Generic(kind)
-	}
-	return all
-}
-
-// TestFaultOfOverTheWire proves that a client reads the same fault that a handler
-// made, and an outer middleware too.
-func TestFaultOfOverTheWire(t *testing.T) {
-	faults := everyFault()
-	handlers := map[string]harness.Handler{}
-	for name, f := range faults {
-		handlers[name] = harness.Fail(fmt.Errorf("wrapped: %w", f.Because(errSecret)))
-	}
-	for _, shape := range append(harness.Tools(), harness.Others()...) {
-		for _, era := range []harness.Era{harness.Current, harness.Older} {
-			t.Run(string(shape)+"/"+string(era), func(t *testing.T) {
-				var outside *fault.Error
-				look := harness.Look(func(_ context.Context, res mcp.Result, err error) { outside, _ = middleware.FaultOf(res, err) })
-				log := harness.NewLog(0)
-				s := harness.Start(t, harness.Place{Shape: shape, Era: era}, harness.Setup{
-					Handlers: slugged(handlers), Middleware: []mcp.Middleware{look, masking(log)},
-					More: func(server *mcp.Server) { // which a step names
-						server.AddTool(&mcp.Tool{Name: "read_it", InputSchema: map[string]any{"type": "object"}},
-							func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-								return &mcp.CallToolResult{}, nil
-							})
-					},
-				})
-				for name, want := range faults {
-					got := s.Call(t, slug(name))
-					f, failed := middleware.FaultOf(got.Result, got.Err)
-					require.True(t, failed, name)
-					require.Equal(t, sent(want), data(f), name)
-					require.NotEmpty(t, f.Reference(), name)
-					require.Equal(t, sent(want), data(outside), name)
-					require.Equal(t, f.Reference(), outside.Reference())
-					require.NoError(t, errors.Unwrap(f), "a client gets no cause")
-				}
-				require.NotContains(t, s.Sent(), harness.Canary)
-				require.Len(t, log.Records(), len(faults))
-			})
-		}
-	}
-}
-
 // sent is what arrives of a fault: without a message it has the one that its text
 // shows.
 func sent(f *fault.Error) fault.Data {
@@ -97,24 +26,6 @@ func sent(f *fault.Error) fault.Data {
 		d.Message = fault.Generic(d.Type).Message()
 	}
 	return d
-}
-
-func slug(name string) string {
-	b := []byte(name)
-	for i, c := range b {
-		if c == ' ' {
-			b[i] = '-'
-		}
-	}
-	return string(b)
-}
-
-func slugged(handlers map[string]harness.Handler) map[string]harness.Handler {
-	out := map[string]harness.Handler{}
-	for name, h := range handlers {
-		out[slug(name)] = h
-	}
-	return out
 }
 
 func TestFaultOfASuccess(t *testing.T) {
@@ -131,7 +42,6 @@ func TestFaultOfASuccess(t *testing.T) {
 
 func TestFaultOfForeignServers(t *testing.T) {
 	own := fault.NotFound("file", "a")
-	ownData := own.Data()
 	told := func(text string) *mcp.CallToolResult {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 	}
@@ -162,20 +72,13 @@ func TestFaultOfForeignServers(t *testing.T) {
 	}{
 		{"plain text", told("in words"), nil, tool("in words")},
 		{"no content", &mcp.CallToolResult{IsError: true}, nil, nothing},
-		{"empty text", told(""), nil, nothing},
-		{"no text", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.ImageContent{}}}, nil, nothing},
 		{"nil content", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{nil, (*mcp.TextContent)(nil)}}, nil, nothing},
 		{"text after an image", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.ImageContent{}, &mcp.TextContent{Text: "in words"}}}, nil, tool("in words")},
 		{"our fault", withMeta(own), nil, own.Data()},
 		{"our data", withMeta(own.Data()), nil, own.Data()},
-		{"pointer to our data", withMeta(&ownData), nil, own.Data()},
 		{"raw JSON", withMeta(mustMarshal(t, own)), nil, own.Data()},
 		{"decoded JSON", withMeta(map[string]any{"type": "not_found", "message": "gone", "unknown": 1}), nil, kind(fault.KindNotFound, "gone")},
-		{"no fault", withMeta((*fault.Error)(nil)), nil, tool("in words")},
-		{"no data", withMeta((*fault.Data)(nil)), nil, tool("in words")},
-		{"something else", withMeta(7), nil, tool("in words")},
 		{"no type", withMeta(map[string]any{"message": "gone"}), nil, tool("in words")},
-		{"wrong types", withMeta(map[string]any{"type": 1}), nil, tool("in words")},
 		{"broken JSON", withMeta(json.RawMessage(`{`)), nil, tool("in words")},
 		{"JSON that cannot be written", withMeta(map[string]any{"type": "x", "message": "m", "f": func() {}}), nil, tool("in words")},
 		{"error in the result", setError(own), nil, own.Data()},
@@ -185,24 +88,8 @@ func TestFaultOfForeignServers(t *testing.T) {
 
 		{"code without data", nil, wire(-32602, ""), kind(fault.KindValidation, "in words")},
 		{"code with a URI", nil, wire(-32602, `{"uri":"x"}`), kind(fault.KindNotFound, "in words")},
-		{"code with other data", nil, wire(-32602, `{"url":"x"}`), kind(fault.KindValidation, "in words")},
-		{"code with data that is no object", nil, wire(-32602, `[1]`), kind(fault.KindValidation, "in words")},
 		{"code with our data", nil, wire(-32602, string(mustMarshal(t, own))), own.Data()},
-		{"invalid request", nil, wire(-32600, ""), kind(fault.KindClientError, "in words")},
-		{"parse error", nil, wire(-32700, ""), kind(fault.KindClientError, "in words")},
-		{"method not found", nil, wire(-32601, ""), kind(fault.KindNotFound, "in words")},
-		{"internal error", nil, wire(-32603, ""), kind(fault.KindInternal, "in words")},
 		{"resource not found", nil, wire(-32002, `{"uri":"x"}`), kind(fault.KindNotFound, "in words")},
-		{"elicitation required", nil, wire(mcp.CodeURLElicitationRequired, ""), kind(fault.KindPreconditionFailed, "in words")},
-		{"capability missing", nil, wire(mcp.CodeMissingRequiredClientCapabilities, ""), kind(fault.KindClientError, "in words")},
-		{"version", nil, wire(mcp.CodeUnsupportedProtocolVersion, ""), kind(fault.KindClientError, "in words")},
-		{"403", nil, wire(403, ""), kind(fault.KindPermissionDenied, "in words")},
-		{"404", nil, wire(404, ""), kind(fault.KindNotFound, "in words")},
-		{"409", nil, wire(409, ""), kind(fault.KindConflict, "in words")},
-		{"429", nil, wire(429, ""), kind(fault.KindRateLimited, "in words")},
-		{"499", nil, wire(499, ""), kind(fault.KindCancelled, "in words")},
-		{"503", nil, wire(503, ""), kind(fault.KindServiceUnavailable, "in words")},
-		{"504", nil, wire(504, ""), kind(fault.KindTimeout, "in words")},
 		{"unknown code", nil, wire(0, ""), kind(fault.KindServerError, "in words")},
 
 		// A server that can send a text only.
@@ -212,22 +99,17 @@ func TestFaultOfForeignServers(t *testing.T) {
 			kind(fault.KindNotFound, "thing '7' does not exist. Did you mean '17'?")},
 		{"our text with a wait", nil, text("Rate limited: too many.\nSuggestion: wait.\nDetails: {\"a\":1}\nRetry: yes, after 1 h 30 min (attempt 2 of 3).\nNext: 1. Wait.\n      2. Read: call read {}."),
 			fault.New(fault.KindRateLimited, "too many").Suggest("wait").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5400}).Data()},
-		{"our text, at once", nil, text("Timeout: it took too long.\nRetry: yes."),
-			fault.New(fault.KindTimeout, "it took too long").WithRetry(fault.Retry{ShouldRetry: true}).Data()},
 		{"our text, much later", nil, text("Rate limited: too many.\nRetry: not now: possible again in 5 h; tell the user."),
 			fault.New(fault.KindRateLimited, "too many").WithRetry(fault.Retry{}).Data()},
 		{"our text with a wait of others", nil, text("Timeout: it took too long.\nRetry: yes, after the weekend."), kind(fault.KindTimeout, "it took too long")},
 		{"our text of several lines", nil, text("Validation Error: 2 arguments are wrong:\n- a\n- b\n> Retry: yes\nRetry: only with corrected arguments."),
 			fault.New(fault.KindValidation, "2 arguments are wrong:\n- a\n- b\n> Retry: yes").WithRetry(fault.Retry{}).Data()},
 		{"a text of others", nil, text("no such table: prices"), kind(fault.KindInternal, "no such table: prices")},
-		{"a label alone", nil, text("Timeout"), kind(fault.KindInternal, "Timeout")},
 		{"another code has its own kind", nil, &jsonrpc.Error{Code: 404, Message: "Timeout: x"}, kind(fault.KindNotFound, "Timeout: x")},
 		{"data has the last word", nil, &jsonrpc.Error{Code: -32603, Message: "Timeout: x", Data: json.RawMessage(`{"a":1}`)}, kind(fault.KindInternal, "Timeout: x")},
 
 		{"gave up", nil, context.DeadlineExceeded, fault.Generic(fault.KindTimeout).Data()},
-		{"cancelled", nil, context.Canceled, fault.Generic(fault.KindCancelled).Data()},
 		{"connection closed", nil, fmt.Errorf("%w: calling %q", mcp.ErrConnectionClosed, "tools/call"), fault.Generic(fault.KindConnectionFailed).WithParty(fault.PartyUpstream).Data()},
-		{"other transport errors", nil, errSecret, fault.Generic(fault.KindInternal).WithParty(fault.PartyServer).Data()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, failed := middleware.FaultOf(c.res, c.err)
@@ -239,17 +121,6 @@ func TestFaultOfForeignServers(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestFaultOfAClosedConnection does what the table says with a real one.
-func TestFaultOfAClosedConnection(t *testing.T) {
-	s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{"it": harness.Succeed()}})
-	require.NoError(t, s.Client.Close())
-	got := s.Call(t, "it")
-	f, failed := middleware.FaultOf(got.Result, got.Err)
-	require.True(t, failed)
-	require.Equal(t, fault.KindConnectionFailed, f.Kind())
-	require.ErrorIs(t, f, mcp.ErrConnectionClosed)
 }
 
 func TestNextSteps(t *testing.T) {

@@ -2,17 +2,12 @@ package middleware_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/correlate"
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -25,43 +20,6 @@ func TestWrappingNoHandlerPanics(t *testing.T) {
 		"middleware.Prompt: h is nil; give the handler that is wrapped":   func() { middleware.Prompt(nil) },
 	} {
 		require.PanicsWithValue(t, want, misuse)
-	}
-}
-
-// chains are middlewares that change nothing.
-func chains() map[string][]middleware.Middleware {
-	var tr harness.Trace
-	user := tr.Middleware("user")
-	ours := layer(&call.Settings{})
-	return map[string][]middleware.Middleware{
-		"none": nil, "nil": {nil}, "user": {user}, "ours": {ours}, "both": {ours, user, ours},
-	}
-}
-
-func TestWrappedHandlersPassTheSuccessAsItIs(t *testing.T) {
-	tool, resource, prompt := &mcp.CallToolResult{}, &mcp.ReadResourceResult{}, &mcp.GetPromptResult{}
-	for name, mw := range chains() {
-		t.Run(name, func(t *testing.T) {
-			req := toolRequest("t")
-			res, err := middleware.Tool(func(_ context.Context, got *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				require.Same(t, req, got)
-				return tool, nil
-			}, mw...)(t.Context(), req)
-			require.NoError(t, err)
-			require.Same(t, tool, res)
-
-			read, err := middleware.Resource(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-				return resource, nil
-			}, mw...)(t.Context(), resourceRequest("r"))
-			require.NoError(t, err)
-			require.Same(t, resource, read)
-
-			got, err := middleware.Prompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				return prompt, nil
-			}, mw...)(t.Context(), promptRequest("p"))
-			require.NoError(t, err)
-			require.Same(t, prompt, got)
-		})
 	}
 }
 
@@ -106,7 +64,7 @@ func TestTypedNil(t *testing.T) {
 	}
 
 	// A middleware's own typed nil comes back as the handler's nil.
-	typedNil := func(middleware.Handler) middleware.Handler { return returns((*mcp.CallToolResult)(nil), nil) }
+	typedNil := func(mcp.MethodHandler) mcp.MethodHandler { return returns((*mcp.CallToolResult)(nil), nil) }
 	res, err := middleware.Tool(unreachable, typedNil)(t.Context(), toolRequest("t"))
 	require.NoError(t, err)
 	require.Nil(t, res)
@@ -117,8 +75,8 @@ func unreachable(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, er
 }
 
 func TestMiddlewareThatAnswersWithAnotherType(t *testing.T) {
-	wrong := func(res mcp.Result, err error) middleware.Middleware {
-		return func(middleware.Handler) middleware.Handler { return returns(res, err) }
+	wrong := func(res mcp.Result, err error) mcp.Middleware {
+		return func(mcp.MethodHandler) mcp.MethodHandler { return returns(res, err) }
 	}
 	res, err := middleware.Tool(unreachable, wrong(&mcp.GetPromptResult{}, nil))(t.Context(), toolRequest("t"))
 	require.Nil(t, res)
@@ -141,8 +99,8 @@ func TestMiddlewareThatAnswersWithAnotherType(t *testing.T) {
 }
 
 func TestMiddlewareThatCallsAnotherMethod(t *testing.T) {
-	calls := func(method string, req mcp.Request) middleware.Middleware {
-		return func(next middleware.Handler) middleware.Handler {
+	calls := func(method string, req mcp.Request) mcp.Middleware {
+		return func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
 		}
 	}
@@ -162,8 +120,8 @@ func TestMiddlewareThatCallsAnotherMethod(t *testing.T) {
 type contextKey struct{}
 
 // replace returns a middleware that gives the handler another context.
-func replace(with func(context.Context) context.Context) middleware.Middleware {
-	return func(next middleware.Handler) middleware.Handler {
+func replace(with func(context.Context) context.Context) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			return next(with(ctx), method, req)
 		}
@@ -200,120 +158,4 @@ func TestLostContextDoesNotUnmask(t *testing.T) {
 		require.Contains(t, log.String(), harness.Canary)
 		require.Contains(t, log.String(), got.Reference())
 	})
-}
-
-// TestAddToolChangesNothing compares, byte for byte, the answers of typed tools
-// that the SDK's AddTool and ours added.
-func TestAddToolChangesNothing(t *testing.T) {
-	type out struct {
-		Word string `json:"word"`
-		N    int    `json:"n,omitempty"`
-	}
-	words := []mcp.Content{&mcp.TextContent{Text: "in words"}}
-
-	same(t, "no result", func() (*mcp.CallToolResult, out, error) { return nil, out{"a", 1}, nil })
-	same(t, "no result, zero output", func() (*mcp.CallToolResult, out, error) { return nil, out{}, nil })
-	same(t, "empty result", func() (*mcp.CallToolResult, out, error) { return &mcp.CallToolResult{}, out{"a", 1}, nil })
-	same(t, "empty content", func() (*mcp.CallToolResult, out, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{}}, out{"a", 1}, nil
-	})
-	same(t, "content", func() (*mcp.CallToolResult, out, error) {
-		return &mcp.CallToolResult{Content: words}, out{"a", 1}, nil
-	})
-	same(t, "meta", func() (*mcp.CallToolResult, out, error) {
-		return &mcp.CallToolResult{Meta: mcp.Meta{"k": 1}}, out{"a", 1}, nil
-	})
-	same(t, "pointer", func() (*mcp.CallToolResult, *out, error) { return nil, &out{"a", 1}, nil })
-	same(t, "nil pointer", func() (*mcp.CallToolResult, *out, error) { return nil, nil, nil })
-	same(t, "map", func() (*mcp.CallToolResult, map[string]any, error) { return nil, map[string]any{"a": 1}, nil })
-	same(t, "nil map", func() (*mcp.CallToolResult, map[string]any, error) { return nil, nil, nil })
-	same(t, "slice", func() (*mcp.CallToolResult, []string, error) { return nil, []string{"a"}, nil })
-	same(t, "slice and content", func() (*mcp.CallToolResult, []string, error) {
-		return &mcp.CallToolResult{Content: words}, []string{"a"}, nil
-	})
-	same(t, "nil slice", func() (*mcp.CallToolResult, []string, error) { return nil, nil, nil })
-	same(t, "string", func() (*mcp.CallToolResult, string, error) { return nil, "<a&b>\u2028", nil })
-	same(t, "any: nothing", func() (*mcp.CallToolResult, any, error) { return nil, nil, nil })
-	same(t, "any: struct", func() (*mcp.CallToolResult, any, error) { return nil, out{"a", 1}, nil })
-	same(t, "any: typed nil", func() (*mcp.CallToolResult, any, error) { return nil, (*out)(nil), nil })
-	same(t, "any: raw", func() (*mcp.CallToolResult, any, error) { return nil, json.RawMessage(`{"a": 1}`), nil })
-	same(t, "any: content", func() (*mcp.CallToolResult, any, error) { return &mcp.CallToolResult{Content: words}, nil, nil })
-	same(t, "any: the result's own structured content", func() (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: words, StructuredContent: map[string]any{"a": 1}}, nil, nil
-	})
-	same(t, "any: nothing but the result's own structured content", func() (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{StructuredContent: []int{1}}, nil, nil
-	})
-	same(t, "error", func() (*mcp.CallToolResult, out, error) { return nil, out{}, errors.New("it broke") })
-	same(t, "error and result", func() (*mcp.CallToolResult, out, error) {
-		return &mcp.CallToolResult{Content: words}, out{"a", 1}, errors.New("it broke")
-	})
-	same(t, "fault", func() (*mcp.CallToolResult, out, error) { return nil, out{}, fault.NotFound("file", "a") })
-	same(t, "protocol error", func() (*mcp.CallToolResult, out, error) {
-		return nil, out{}, &jsonrpc.Error{Code: -32021, Message: "m", Data: json.RawMessage(`{"a": 1}`)}
-	})
-	same(t, "wrapped protocol error", func() (*mcp.CallToolResult, out, error) {
-		return nil, out{}, fmt.Errorf("wrapped: %w", &jsonrpc.Error{Code: -32021, Message: "m"})
-	})
-	same(t, "an error of its own", func() (*mcp.CallToolResult, out, error) {
-		return &mcp.CallToolResult{IsError: true, Content: words}, out{"a", 1}, nil
-	})
-	same(t, "an error of its own, any", func() (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{IsError: true, Content: words}, nil, nil
-	})
-	same(t, "an error of its own, with the original", func() (*mcp.CallToolResult, any, error) {
-		res := &mcp.CallToolResult{Content: words}
-		res.SetError(errSecret)
-		return res, nil, nil
-	})
-	same(t, "an image as an error, with the original", func() (*mcp.CallToolResult, any, error) {
-		res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}}}
-		res.SetError(errSecret)
-		return res, nil, nil
-	})
-	same(t, "output that cannot be written", func() (*mcp.CallToolResult, any, error) { return nil, func() {}, nil })
-	same(t, "input requests", func() (*mcp.CallToolResult, out, error) {
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"ask": &mcp.ElicitParams{Message: "how many?"}}}, out{}, nil
-	})
-	same(t, "input requests without a result", func() (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"ask": &mcp.ElicitParams{Message: "how many?"}}, RequestState: "s"}, nil, nil
-	})
-}
-
-// same compares a typed tool with and without middlewares that change nothing. A
-// handler that was given input responses returns a success.
-func same[Out any](t *testing.T, name string, h func() (*mcp.CallToolResult, Out, error)) {
-	t.Helper()
-	handler := func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, Out, error) {
-		if req.Params.InputResponses != nil {
-			var out Out
-			return nil, out, nil
-		}
-		return h()
-	}
-	var tr harness.Trace
-	for _, era := range []harness.Era{harness.Current, harness.Older} {
-		t.Run(name+"/"+string(era), func(t *testing.T) {
-			t.Helper()
-			var wire [3]string
-			for i, mw := range [][]middleware.Middleware{nil, {tr.Middleware("user")}, {tr.Middleware("outer"), tr.Middleware("inner")}} {
-				s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
-					More: func(server *mcp.Server) {
-						if i == 0 {
-							mcp.AddTool(server, &mcp.Tool{Name: "it"}, handler)
-						} else {
-							middleware.AddTool(server, &mcp.Tool{Name: "it"}, handler, mw...)
-						}
-					},
-					Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
-					}},
-				})
-				s.CallTool(t.Context(), "it", nil)
-				wire[i] = s.Sent()
-			}
-			require.Equal(t, wire[0], wire[1])
-			require.Equal(t, wire[0], wire[2])
-		})
-	}
 }

@@ -2,7 +2,7 @@
 // handlers, selects the calls that a middleware applies to, reads failures, and has what
 // a middleware of your own needs.
 //
-// A [Middleware] is the SDK's own type, so those of mcpchain mix with any other:
+// A middleware is an [mcp.Middleware], so those of mcpchain mix with any other:
 //
 //	server.AddReceivingMiddleware(middleware.Chain(a, b, c))   // the whole server
 //	server.AddTool(tool, middleware.Tool(handler, a))          // one raw handler
@@ -36,7 +36,7 @@
 //
 // # Writing a middleware of your own
 //
-// Any func(Handler) Handler will do. Pass on the context that you got. To refuse a call,
+// Any [mcp.Middleware] will do. Pass on the context that you got. To refuse a call,
 // return a *fault.Error. [AddTo] adds to a failure on its way out, and [IsLookup] reports calls
 // that mcpchain makes itself. OutcomeOf in package correlate says how a call ended, and ID there is
 // its reference.
@@ -54,13 +54,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// Handler handles one call of a method. It is the SDK's own type.
-type Handler = mcp.MethodHandler
-
-// Middleware wraps a Handler. It is the SDK's own type, so a Middleware can be
-// given to [mcp.Server.AddReceivingMiddleware].
-type Middleware = mcp.Middleware
-
 // MetaKey is the key in a result's _meta of the machine form of a failure: the JSON of a
 // fault.Error.
 const MetaKey = wire.ErrorKey
@@ -69,11 +62,10 @@ const MetaKey = wire.ErrorKey
 // package mask).
 func Classify(err error) *fault.Error { return failure.Classify(err) }
 
-// HintOf returns what any error says about a second try, the zero Hint for nil. It is the Hint
-// of package retry, with the fields Retry, whose String is "yes", "no" or "unknown", After (how
-// long to wait), Effect (only if a fault or a method of the error says it), Status and Reason:
+// HintOf returns what any error says about a second try, the zero Hint for nil. Its Effect is
+// set only if a fault or a method of the error says it:
 //
-//	if hint := middleware.HintOf(err); hint.Retry == retry.Yes {
+//	if hint := middleware.HintOf(err); hint.Retry == fault.RetryYes {
 //		time.Sleep(hint.After)
 //	}
 func HintOf(err error) fault.Hint { return failure.HintOf(err) }
@@ -86,16 +78,19 @@ const (
 	MethodComplete     = call.MethodComplete
 )
 
-// Chain makes one Middleware of several. The first is the outermost: it sees a
+// Chain makes one middleware of several. The first is the outermost: it sees a
 // call first and its answer last, so that
 //
 //	Chain(m1, m2, m3)(h) == m1(m2(m3(h)))
 //
 // Nil entries are skipped, and an empty chain changes nothing. The slice is
-// copied. A chain is itself a Middleware, so chains nest.
-func Chain(mw ...Middleware) Middleware {
-	chain := slices.DeleteFunc(slices.Clone(mw), func(m Middleware) bool { return m == nil })
-	return func(next Handler) Handler {
+// copied. A chain is itself a middleware, so chains nest.
+func Chain(mw ...mcp.Middleware) mcp.Middleware {
+	chain := slices.DeleteFunc(slices.Clone(mw), func(m mcp.Middleware) bool { return m == nil })
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		if next == nil {
+			panic(call.NoHandler(call.NameOf(chain...)))
+		}
 		for i, m := range slices.Backward(chain) {
 			if next = m(next); next == nil {
 				panic(fmt.Sprintf("middleware.Chain: middleware %d of %d returned a nil handler", i+1, len(chain)))

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// Observe returns a Middleware for a trial run. The answers of the calls that pass it are sent
+// Observe returns a middleware for a trial run. The answers of the calls that pass it are sent
 // unchanged. For each failure a record says, under its reference, what was "sent" and what the
 // middlewares "would_send". If package recover stands in the chain, the middlewares word three
 // kinds of answers that would have made the SDK panic or that it could not have sent: a panic, a
@@ -22,9 +22,9 @@ import (
 // runs (limit, drain, deadline and their like): leave them out.
 //
 // mcpchain.Options.Observe does all of this for the whole chain.
-func Observe() Middleware {
+func Observe() mcp.Middleware {
 	settings := &call.Settings{Observe: true}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next Handler) (mcp.Result, error) {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
 		return next(ctx, c.Method(), req)
 	})

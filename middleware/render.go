@@ -29,25 +29,19 @@ type RenderOptions struct {
 	// range to applications, and that a client of go-sdk v1.8 takes -32003 and
 	// -32004 for its own codes of a closed connection.
 	LegacyCodes bool
-
-	// ToolFailure adds the object of a draft of the specification (SEP-3313) to a failed
-	// tool call, under _meta["io.modelcontextprotocol/toolFailure"]: class, code,
-	// retryable, retryNotBefore, correlationId and agentGuidance. An existing one stays.
-	// The object changes with the draft.
-	ToolFailure bool
 }
 
-// Render returns a Middleware that says how the failures of the calls that pass it are
+// Render returns a middleware that says how the failures of the calls that pass it are
 // written on the wire; it may stand anywhere in the chain. With nil, and without any
 // Render, failures are written as the package comment says. If several of them stand in a
 // chain, the outermost one is used.
-func Render(opts *RenderOptions) Middleware {
+func Render(opts *RenderOptions) mcp.Middleware {
 	var o RenderOptions
 	if opts != nil {
 		o = *opts
 	}
 	settings := &call.Settings{Render: (*call.Rendering)(&o)}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next Handler) (mcp.Result, error) {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(settings)
 		return next(ctx, c.Method(), req)
 	})

@@ -13,15 +13,15 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// ForTools returns a Middleware that applies mw to calls of the named tools only. mw is
+// ForTools returns a middleware that applies mw to calls of the named tools only. mw is
 // applied once, and not for each call. ForTools panics if no tool is named, or if a
 // name is empty. If a named
 // tool is missing when the server's tools are listed for the first time, the log gets one
 // warning.
-func ForTools(mw Middleware, names ...string) Middleware {
+func ForTools(mw mcp.Middleware, names ...string) mcp.Middleware {
 	tools := set("ForTools: names", names)
 	selected := When(mw, func(method string, req mcp.Request) bool { return method == MethodCallTool && tools[call.Target(req)] })
-	return func(next Handler) Handler {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		unlisted := &unlisted{missing: maps.Clone(tools)}
 		handle := selected(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -65,26 +65,26 @@ func (u *unlisted) saw(ctx context.Context, req mcp.Request, res mcp.Result) {
 	u.missing = nil
 }
 
-// ForMethods returns a Middleware that applies mw to the named methods only, such
+// ForMethods returns a middleware that applies mw to the named methods only, such
 // as [MethodReadResource]. ForMethods panics when no method is named, or
 // when a name is empty.
-func ForMethods(mw Middleware, methods ...string) Middleware {
+func ForMethods(mw mcp.Middleware, methods ...string) mcp.Middleware {
 	only := set("ForMethods: methods", methods)
 	return When(mw, func(method string, _ mcp.Request) bool { return only[method] })
 }
 
-// When returns a Middleware that applies mw to the calls for which match reports true.
+// When returns a middleware that applies mw to the calls for which match reports true.
 // match is called once a call, from many goroutines at once. If mw adds items to a list,
 // such as a tool of its own, callers for whose calls match reports false do not see them.
 // When panics if match is nil.
-func When(mw Middleware, match func(method string, req mcp.Request) bool) Middleware {
+func When(mw mcp.Middleware, match func(method string, req mcp.Request) bool) mcp.Middleware {
 	if match == nil {
 		panic("middleware.When: match is nil; give a function that selects calls")
 	}
 	if mw == nil {
 		return Chain()
 	}
-	return func(next Handler) Handler {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		wrapped := Chain(mw)(call.Behind(next, match))
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if match(method, req) {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
@@ -22,7 +22,7 @@ func ExampleNew() {
 	})
 	server.AddReceivingMiddleware(mcprecover.New(&mcprecover.Options{
 		Logger:  slog.New(slog.DiscardHandler), // where the stack goes; nil means slog.Default
-		OnPanic: func(_ context.Context, p *mcprecover.PanicError) { fmt.Println("server:", p) },
+		OnPanic: func(_ context.Context, p *fault.PanicError) { fmt.Println("server:", p) },
 	}))
 
 	ctx := context.Background()
@@ -45,21 +45,6 @@ func ExampleNew() {
 	// client: the server failed unexpectedly
 }
 
-// What a panic was, and where, stands in its error.
-func ExamplePanicError() {
-	err := <-mcprecover.Go(context.Background(), func(context.Context) error { panic("no URL") })
-
-	var p *mcprecover.PanicError
-	if errors.As(err, &p) {
-		first, _, _ := strings.Cut(p.Stack(), "\n")
-		fmt.Println(p.Value, p.Unwrap())
-		fmt.Println(first)
-	}
-	// Output:
-	// no URL <nil>
-	// github.com/mcpchain/mcpchain/recover_test.ExamplePanicError.func1(...)
-}
-
 // A goroutine that a handler starts is out of reach of every middleware.
 func ExampleGo() {
 	fetch := func(_ context.Context, url string) error {
@@ -75,7 +60,7 @@ func ExampleGo() {
 
 	fmt.Println(<-good)
 	err := <-bad
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	fmt.Println(err, errors.As(err, &p))
 	// Output:
 	// <nil>

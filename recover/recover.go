@@ -14,7 +14,7 @@
 // is never answered. New guards against all of these:
 //
 //   - a panic of any kind, nil and http.ErrAbortHandler included, becomes a
-//     [*PanicError];
+//     [*fault.PanicError];
 //   - a nil result without an error becomes an error that is [ErrNilResult]. The caller reads an
 //     internal error, in every version of the protocol and for every method. The SDK alone would
 //     send null to a client of an older version, for a completion too;
@@ -60,9 +60,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
-// PanicError is the error that a panic becomes, see [fault.PanicError].
-type PanicError = fault.PanicError
-
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// OnPanic is called once for every panic that New recovers, in the goroutine
@@ -70,7 +67,7 @@ type Options struct {
 	// not called for a panic that [Go] recovers. The record in the log is written all
 	// the same. A panic of OnPanic itself is survived and ignored. It may be called
 	// concurrently. Nil means nothing is called.
-	OnPanic func(ctx context.Context, p *PanicError)
+	OnPanic func(ctx context.Context, p *fault.PanicError)
 
 	// Logger gets the record of a failure whose cause is hidden from the caller, if neither package
 	// correlate nor package mask stands in the chain. Nil means [slog.Default] at the time of the
@@ -98,11 +95,11 @@ func New(opts *Options) mcp.Middleware {
 		panic("mcprecover.New: Options.MaxResult is negative; give a number of bytes, or zero for no bound")
 	}
 	r := &recovery{onPanic: o.OnPanic, maxResult: o.MaxResult, settings: &call.Settings{Logger: o.Logger}}
-	return call.WrapLayer(r, r.settings)
+	return call.WrapLayer("recover.New", r, r.settings)
 }
 
 type recovery struct {
-	onPanic   func(context.Context, *PanicError)
+	onPanic   func(context.Context, *fault.PanicError)
 	maxResult int
 	settings  *call.Settings
 }
@@ -150,7 +147,7 @@ func (r *recovery) checked(c *call.Call, res mcp.Result, err error, outermost bo
 }
 
 // recovered calls the hook. A panic of the hook must not undo the recovery.
-func (r *recovery) recovered(ctx context.Context, p *PanicError) (err error) {
+func (r *recovery) recovered(ctx context.Context, p *fault.PanicError) (err error) {
 	err = p // the result even when the hook panics
 	if r.onPanic != nil {
 		defer func() { _ = recover() }()
@@ -160,7 +157,7 @@ func (r *recovery) recovered(ctx context.Context, p *PanicError) (err error) {
 }
 
 // Go runs fn in a goroutine of its own and recovers it. The channel gets fn's
-// error, a [*PanicError] when it panicked, or nil, and is closed; it is buffered,
+// error, a [*fault.PanicError] when it panicked, or nil, and is closed; it is buffered,
 // so nobody needs to read it. Use it for every goroutine that a handler starts:
 //
 //	done := mcprecover.Go(ctx, func(ctx context.Context) error { return fetch(ctx, url) })
@@ -192,7 +189,7 @@ func Go(ctx context.Context, fn func(context.Context) error) <-chan error {
 }
 
 // record writes the record of a panic that Go recovered.
-func record(ctx context.Context, p *PanicError) {
+func record(ctx context.Context, p *fault.PanicError) {
 	attrs := []slog.Attr{slog.String("error", p.Error()), slog.String("stack", p.Stack())}
 	if c := call.FromContext(ctx); c != nil {
 		attrs = append(attrs, slog.String("reference", c.ID()))

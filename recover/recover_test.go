@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -132,7 +131,7 @@ func TestEveryPanicIsAnAnswer(t *testing.T) {
 func TestAPanicKeepsItsValue(t *testing.T) {
 	value := &struct{ n int }{7}
 	_, err := inside(middleware.MethodCallTool, &mcp.CallToolRequest{}, func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(value) })
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	require.ErrorAs(t, err, &p)
 	require.Same(t, value, p.Value)
 
@@ -227,10 +226,10 @@ func TestOnPanic(t *testing.T) {
 	type key struct{}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		var called atomic.Int32
-		var got *mcprecover.PanicError
+		var got *fault.PanicError
 		var seen context.Context
 		log := harness.NewLog(slog.LevelDebug)
-		options := &mcprecover.Options{Logger: log.Logger(), OnPanic: func(ctx context.Context, p *mcprecover.PanicError) {
+		options := &mcprecover.Options{Logger: log.Logger(), OnPanic: func(ctx context.Context, p *fault.PanicError) {
 			called.Add(1)
 			got, seen = p, ctx
 			panic("the hook is broken")
@@ -251,23 +250,6 @@ func TestOnPanic(t *testing.T) {
 	})
 }
 
-func TestOptionsAreCopied(t *testing.T) {
-	options := &mcprecover.Options{Logger: slog.New(slog.DiscardHandler)}
-	mw := mcprecover.New(options)
-	options.OnPanic = func(context.Context, *mcprecover.PanicError) { t.Error("called") }
-	require.Contains(t, harness.Call(t, rawAt, harness.Panic(1), mw).Text(), "Internal error: ")
-}
-
-func TestTheDefaultLogger(t *testing.T) {
-	mw := mcprecover.New(nil)
-	log := harness.NewLog(slog.LevelDebug)
-	before := slog.Default()
-	slog.SetDefault(log.Logger()) // later than New
-	defer slog.SetDefault(before)
-	require.Contains(t, harness.Call(t, rawAt, harness.Panic(1), mw).Text(), "Internal error: ")
-	require.Equal(t, "panic", log.Only(t)["outcome"])
-}
-
 // TestErrorsPass proves that a recovery leaves an error alone, whatever comes with
 // it.
 func TestErrorsPass(t *testing.T) {
@@ -277,28 +259,4 @@ func TestErrorsPass(t *testing.T) {
 	})
 	require.Same(t, tool, res)
 	require.Equal(t, errSecret, err)
-}
-
-// TestConcurrentPanics proves that calls beside a panicking one are not touched.
-func TestConcurrentPanics(t *testing.T) {
-	harness.NoLeaks(t)
-	log := harness.NewLog(slog.LevelDebug)
-	s := harness.Start(t, rawAt, harness.Setup{
-		Handlers:   map[string]harness.Handler{"good": harness.Succeed(), "bad": harness.Panic(errSecret)},
-		Middleware: []mcp.Middleware{logging(log)},
-	})
-	var calls sync.WaitGroup
-	for i := range 100 {
-		calls.Go(func() {
-			name, want := "good", "fine"
-			if i%2 == 1 {
-				name, want = "bad", "Internal error: "
-			}
-			if got := s.CallTool(t.Context(), name, nil); !strings.HasPrefix(got.Text(), want) {
-				t.Errorf("%s: %q %v", name, got.Text(), got.Err)
-			}
-		})
-	}
-	calls.Wait()
-	require.Len(t, log.Records(), 50)
 }

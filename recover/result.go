@@ -41,7 +41,7 @@ type MarshalError struct {
 	// Where names the part of the result, such as "structuredContent" or
 	// "content[2]".
 	Where string
-	// Err is what encoding/json said, or a [*PanicError] when a MarshalJSON
+	// Err is what encoding/json said, or a [*fault.PanicError] when a MarshalJSON
 	// method panicked.
 	Err error
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"slices"
@@ -15,44 +14,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 )
-
-func TestNilResults(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelDebug)
-		s := harness.Start(t, at, harness.Setup{
-			Handlers:   map[string]harness.Handler{"nil": harness.Nothing(), "good": harness.Succeed()},
-			Middleware: []mcp.Middleware{logging(log)},
-		})
-		got := s.Call(t, "nil")
-		if at.Shape.Typed() { // a typed handler may return no result
-			require.NoError(t, got.Err)
-			require.False(t, got.Tool().IsError)
-			require.Empty(t, log.Records())
-			return
-		}
-		switch {
-		case at.Shape == harness.ServerResource && speak.Oldest: // the SDK panics
-			require.Contains(t, got.Text(), "Internal error: ")
-			require.Len(t, log.Records(), 1)
-		case at.Shape == harness.ServerResource: // of which the SDK says it by itself
-			require.Equal(t, "reading resource harness:///nil: read handler returned nil information", got.Text())
-		default:
-			require.Contains(t, got.Text(), "Internal error: ")
-			r := log.Only(t)
-			require.Contains(t, got.Text(), r["reference"])
-			require.Equal(t, mcprecover.ErrNilResult.Error(), r["error"])
-			require.Equal(t, "internal_error", r["outcome"])
-		}
-		require.Equal(t, "fine", s.Call(t, "good").Text())
-	})
-}
 
 // TestNilResultsOfEveryType calls the recovery with nil and typed nil results.
 func TestNilResultsOfEveryType(t *testing.T) {
@@ -97,48 +63,6 @@ type searchResult struct {
 	mcp.ResultBase
 	Hits []string       `json:"hits"`
 	More map[string]any `json:"more,omitempty"`
-}
-
-func TestCustomMethods(t *testing.T) {
-	for _, era := range []harness.Era{harness.Current, harness.Older} {
-		log := harness.NewLog(slog.LevelDebug)
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
-			Middleware: []mcp.Middleware{logging(log)},
-			More: func(server *mcp.Server) {
-				require.NoError(t, mcp.AddReceivingCustomMethod(server, "acme/search", func(_ context.Context, _ *mcp.ServerSession, p *searchParams) (*searchResult, error) {
-					switch p.Query {
-					case "nil":
-						return nil, nil
-					case "panic":
-						panic(harness.Canary)
-					case "channel":
-						return &searchResult{More: map[string]any{"c": make(chan int)}}, nil
-					case "meta":
-						return &searchResult{ResultBase: mcp.ResultBase{Meta: mcp.Meta{"f": math.NaN()}}}, nil
-					case "fault":
-						return nil, fault.NotFound("file", "a")
-					}
-					return &searchResult{Hits: []string{p.Query}}, nil
-				}))
-			},
-		})
-		require.NoError(t, mcp.AddSendingCustomMethod[*searchParams, *searchResult](s.Caller, "acme/search"))
-		search := func(query string) (*searchResult, error) {
-			return mcp.CallCustomMethod[*searchParams, *searchResult](t.Context(), s.Client, "acme/search", &searchParams{Query: query})
-		}
-		res, err := search("word")
-		require.NoError(t, err)
-		require.Equal(t, []string{"word"}, res.Hits)
-		for i, query := range []string{"nil", "panic", "channel", "meta"} {
-			_, err := search(query)
-			require.ErrorContains(t, err, "Internal error: ", query)
-			require.Len(t, log.Records(), i+1, query)
-		}
-		_, err = search("fault")
-		f, _ := middleware.FaultOf(nil, err)
-		require.Equal(t, fault.KindNotFound, f.Kind())
-		require.NotContains(t, s.Sent(), harness.Canary)
-	}
 }
 
 // failing has a MarshalJSON method that fails, panics, or writes what is not JSON.
@@ -191,11 +115,7 @@ func TestUnwritableResults(t *testing.T) {
 	}{
 		{middleware.MethodCallTool, content(nil), "content[1]"},
 		{middleware.MethodCallTool, content((*mcp.TextContent)(nil)), "content[1]"},
-		{middleware.MethodCallTool, content((*mcp.ImageContent)(nil)), "content[1]"},
-		{middleware.MethodCallTool, content((*mcp.AudioContent)(nil)), "content[1]"},
-		{middleware.MethodCallTool, content((*mcp.ResourceLink)(nil)), "content[1]"},
 		{middleware.MethodCallTool, content((*mcp.EmbeddedResource)(nil)), "content[1]"},
-		{middleware.MethodCallTool, content((*mcp.ToolUseContent)(nil)), "content[1]"},
 		{middleware.MethodCallTool, content((*mcp.ToolResultContent)(nil)), "content[1]"},
 		{middleware.MethodCallTool, content(&mcp.TextContent{Annotations: strange}), "content[1].Annotations.priority"},
 		{middleware.MethodCallTool, content(&mcp.ImageContent{Annotations: endless}), "content[1].Annotations.priority"},
@@ -279,7 +199,7 @@ func TestUnwritableResults(t *testing.T) {
 			require.Equal(t, fault.Generic(fault.KindInternal).WithRetry(want).WithParty(fault.PartyServer).Data(), f.Data())
 		})
 	}
-	var p *mcprecover.PanicError
+	var p *fault.PanicError
 	_, err := inside(middleware.MethodCallTool, nil, returns(tool(mcp.CallToolResult{StructuredContent: failing{"panic"}})))
 	require.ErrorAs(t, err, &p)
 	require.Contains(t, p.Stack(), "failing.MarshalJSON")
@@ -325,85 +245,6 @@ func TestUnwritableResultsAreAnswered(t *testing.T) {
 			require.Equal(t, "internal_error", r["outcome"], "%v", r["error"])
 		}
 	})
-}
-
-// TestUnwritableListsAreAnswered does the same for what a middleware of the user's
-// puts into a list.
-func TestUnwritableListsAreAnswered(t *testing.T) {
-	breaks := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			switch r := res.(type) {
-			case *mcp.ListToolsResult:
-				r.Tools = append(r.Tools, nil)
-			case *mcp.ListPromptsResult:
-				r.Prompts = append(r.Prompts, &mcp.Prompt{Meta: mcp.Meta{"k": failing{"panic"}}})
-			case *mcp.ListResourcesResult:
-				r.Resources = append(r.Resources, &mcp.Resource{Annotations: &mcp.Annotations{Priority: math.NaN()}})
-			case *mcp.ListResourceTemplatesResult:
-				r.Meta = mcp.Meta{"k": make(chan int)}
-			}
-			return res, err
-		}
-	}
-	for _, era := range []harness.Era{harness.Current, harness.Older} {
-		log := harness.NewLog(slog.LevelInfo)
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{Middleware: []mcp.Middleware{logging(log), breaks}})
-		c, ctx := s.Client, t.Context()
-		for i, err := range []error{
-			second(c.ListTools(ctx, nil)), second(c.ListPrompts(ctx, nil)), second(c.ListResources(ctx, nil)), second(c.ListResourceTemplates(ctx, nil)),
-		} {
-			require.ErrorContains(t, err, "Internal error: ")
-			require.Contains(t, log.Records()[i]["error"], "mcprecover: the result cannot be sent: ")
-		}
-		require.NotContains(t, s.Sent(), harness.Canary)
-	}
-}
-
-// TestOutputsOfTypedTools sends outputs that cannot be written past the SDK's own
-// checks. What the SDK finds itself is left as it came: recover is alone here.
-func TestOutputsOfTypedTools(t *testing.T) {
-	for name, v := range unwritable() {
-		if writes(name) {
-			continue
-		}
-		log := harness.NewLog(slog.LevelDebug)
-		h := func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
-			if req.Params.Name == "own" {
-				return &mcp.CallToolResult{StructuredContent: v}, nil, nil
-			}
-			return nil, v, nil
-		}
-		s := harness.Start(t, rawAt, harness.Setup{More: func(server *mcp.Server) {
-			middleware.AddTool(server, &mcp.Tool{Name: "own"}, h, logging(log))
-			middleware.AddTool(server, &mcp.Tool{Name: "output"}, h, logging(log))
-		}})
-		require.Contains(t, s.CallTool(t.Context(), "own", nil).Text(), "Internal error: ", name)
-		require.Regexp(t, "^(marshaling output: |Internal error: )", s.CallTool(t.Context(), "output", nil).Text(), name) // recover's, where the SDK cannot
-	}
-}
-
-// TestEveryAttemptIsChecked proves that a middleware of the user's that calls again
-// gets the result checked again.
-func TestEveryAttemptIsChecked(t *testing.T) {
-	attempt := 0
-	retries := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			if err != nil {
-				return next(ctx, method, req)
-			}
-			return res, err
-		}
-	}
-	got := harness.Call(t, rawAt, func(context.Context, mcp.Request) (mcp.Result, error) {
-		if attempt++; attempt == 1 {
-			return nil, errSecret
-		}
-		return &mcp.CallToolResult{StructuredContent: math.NaN()}, nil
-	}, middleware.Render(nil), retries, logging(harness.NewLog(slog.LevelInfo)))
-	require.Equal(t, 2, attempt)
-	require.Contains(t, got.Text(), "Internal error: ")
 }
 
 // counting counts how often it is marshalled.
@@ -468,34 +309,6 @@ func TestWhatCanBeSentIsTheSame(t *testing.T) {
 	}
 }
 
-// TestBytesOnTheWireAreTheSame compares successes with and without a recovery.
-func TestBytesOnTheWireAreTheSame(t *testing.T) {
-	const strange = "<tag> & \"quotes\" \u2028 \u00e9 \U0001F9EF"
-	for name, structured := range map[string]any{
-		"nil": nil, "object": map[string]any{"b": 1, "a": strange, "c": []float64{1, 1e21, 0.1, -0.0}, "n": nil}, "list": []any{1, "two"},
-		"text": strange, "number": 1.0, "large": uint64(math.MaxUint64), "raw": json.RawMessage(" {\"b\" : 1.0, \"a\":\"<\\u003c\u2028&\"} "), "null": json.RawMessage(nil),
-		"nil pointer": (*node)(nil), "nil map": map[string]any(nil), "number text": json.Number("1.00"), "bytes": []byte("x"),
-		"struct": struct {
-			A string `json:"a,omitempty"`
-			B io.Reader
-		}{},
-	} {
-		for _, era := range []harness.Era{harness.Current, harness.Older} {
-			var sent [2]string
-			for i, mw := range [][]mcp.Middleware{nil, {mcprecover.New(nil)}} {
-				s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: era}, harness.Setup{
-					Middleware: mw, Handlers: map[string]harness.Handler{"it": harness.Return(func() *mcp.CallToolResult {
-						return &mcp.CallToolResult{StructuredContent: structured, Content: []mcp.Content{&mcp.TextContent{Text: strange}}, Meta: mcp.Meta{"k": strange}}
-					})},
-				})
-				require.NoError(t, s.Call(t, "it").Err, name)
-				sent[i] = s.Sent()
-			}
-			require.Equal(t, sent[0], sent[1], name)
-		}
-	}
-}
-
 // TestListsAreCheckedOnceAndRight proves that what is remembered of tools does not
 // let a broken one through, nor a list that somebody else makes.
 func TestListsAreCheckedOnceAndRight(t *testing.T) {
@@ -528,28 +341,4 @@ func TestMarshalErrorSurvivesStrangers(t *testing.T) {
 	require.NotPanics(t, func() { require.Contains(t, e.Error(), "x") })
 	require.NotContains(t, e.Error(), harness.Canary)
 	require.ErrorIs(t, &mcprecover.MarshalError{Err: errSecret}, errSecret)
-}
-
-// TestWhatWasDoneIsNotRepeated: a handler whose result cannot be sent had come to its
-// end, so the caller is told to check, unless the tool only reads.
-func TestWhatWasDoneIsNotRepeated(t *testing.T) {
-	nan := func(_ context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{StructuredContent: math.NaN()}, nil
-	}
-	schema := json.RawMessage(`{"type":"object"}`)
-	for _, standard := range []bool{false, true} {
-		mw := mcprecover.New(&mcprecover.Options{Logger: slog.New(slog.DiscardHandler)})
-		if standard {
-			mw = mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)})
-		}
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-			Middleware: []mcp.Middleware{mw},
-			More: func(server *mcp.Server) {
-				server.AddTool(&mcp.Tool{Name: "pay", InputSchema: schema}, nan)
-				server.AddTool(&mcp.Tool{Name: "look", InputSchema: schema, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, nan)
-			},
-		})
-		require.Contains(t, s.CallTool(t.Context(), "pay", nil).Text(), "Retry: no, unless you see that it did not take effect.\n")
-		require.Contains(t, s.CallTool(t.Context(), "look", nil).Text(), "Retry: no.\n")
-	}
 }

@@ -115,10 +115,7 @@ func TestARecordThatAnotherAttemptHasTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
 		cut := &severed{Store: shared}
-		slow := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
-			time.Sleep(2 * time.Minute)
-			return text("first"), nil
-		}}
+		slow := slowly(2*time.Minute, "first")
 		again := replay.Options{Rerun: func(string) bool { return true }, Wait: -1}
 		again.Store = cut
 		first := slow.server(owned(again))
@@ -129,10 +126,7 @@ func TestARecordThatAnotherAttemptHasTaken(t *testing.T) {
 		time.Sleep(20 * time.Second)
 
 		again.Store = shared
-		quick := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
-			time.Sleep(20 * time.Second)
-			return text("second"), nil
-		}}
+		quick := slowly(20*time.Second, "second")
 		second := quick.server(owned(again))
 		go answer(t, second, answered)
 		synctest.Wait()
@@ -284,20 +278,6 @@ func TestWhatIsSaidOfACall(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTheStatusOfAList says that it was begun.
-func TestTheStatusOfAList(t *testing.T) {
-	var l till
-	opts := owned(replay.Options{Store: store.NewMemory(nil)})
-	s := l.serve(t, opts)
-	_, _, paid := l.pay(t, s, "pay_all", "k", `{"amounts":["1"]}`)
-	require.Len(t, paid, 1)
-	status := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		More: func(server *mcp.Server) { replay.AddStatusTool(server, opts) },
-	})
-	said := status.CallTool(t.Context(), "call_status", map[string]any{"tool": "pay_all", "key": "k"}).Text()
-	require.Contains(t, said, "The list was begun")
 }
 
 // answer sends the text of the answer to a call under the key, or its error.

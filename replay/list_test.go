@@ -41,6 +41,10 @@ func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 	if l.owner != nil {
 		opts.Owner = l.owner
 	}
+	var bound mcp.Middleware
+	if l.limits != nil {
+		bound = limit.New(l.limits)
+	}
 	run := &batch.RunOptions[json.RawMessage]{Concurrency: 1}
 	if l.run != nil {
 		run = l.run
@@ -67,10 +71,10 @@ func (l *till) serve(t *testing.T, opts *replay.Options) *harness.Session {
 			})
 		},
 		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-			Logger: slog.New(slog.DiscardHandler), Replay: opts, Limit: l.limits,
-			Batch: &batch.Options{Lists: []batch.List{
+			Logger: slog.New(slog.DiscardHandler), Replay: replay.New(opts), Limit: bound,
+			Batch: batch.New(&batch.Options{Lists: []batch.List{
 				{Tool: "pay", Item: "amount", As: "pay_all", Run: run}, {Tool: "pay", Item: "amount", As: "pay_each", Run: run},
-			}},
+			}}),
 		})},
 	})
 }
@@ -211,30 +215,6 @@ func TestItemsHaveTheOwnerOfTheirList(t *testing.T) {
 	}
 }
 
-// TestAListHasTheNameThatAToolHad, as while servers are replaced one by one: no call of the one is a
-// repetition of the other.
-func TestAListHasTheNameThatAToolHad(t *testing.T) {
-	shared := store.NewMemory(nil)
-	tool := bank{}
-	old := tool.server(owned(replay.Options{Store: shared}))
-	single := request("tool first", `{"amounts":["1"]}`)
-	single.Params.Name = "pay_all"
-	call(t, old, single)
-	require.EqualValues(t, 1, tool.paid.Load())
-	l := till{}
-	s := l.serve(t, owned(replay.Options{Store: shared}))
-	res, _, paid := l.pay(t, s, "pay_all", "tool first", `{"amounts":["1"]}`)
-	require.True(t, res.IsError)
-	require.Empty(t, paid)
-
-	_, _, paid = l.pay(t, s, "pay_all", "list first", `{"amounts":["1"]}`)
-	require.Equal(t, []string{"1"}, paid)
-	single = request("list first", `{"amounts":["1"]}`)
-	single.Params.Name = "pay_all"
-	require.Equal(t, "KEY_UNKNOWN_END", refused(t, old, single).Code())
-	require.EqualValues(t, 1, tool.paid.Load())
-}
-
 // TestNoPartOfAListIsToBeSentUnderAnotherKey: whatever keeps an item from its answer now, an earlier call may
 // have run it.
 func TestNoPartOfAListIsToBeSentUnderAnotherKey(t *testing.T) {
@@ -290,42 +270,4 @@ func TestAListIsKeptAsLongAsItsItems(t *testing.T) {
 		require.Empty(t, paid)
 		require.True(t, res.IsError)
 	})
-}
-
-// TestAListWhoseStoreIsGone runs nothing.
-func TestAListWhoseStoreIsGone(t *testing.T) {
-	var l till
-	gone := &severed{Store: store.NewMemory(nil)}
-	s := l.serve(t, owned(replay.Options{Store: gone}))
-	gone.cut.Store(true)
-	_, said, paid := l.pay(t, s, "pay_all", "k", `{"amounts":["1","2"]}`)
-	require.Empty(t, paid)
-	require.NotContains(t, said, "other arguments")
-	gone.cut.Store(false)
-	_, _, paid = l.pay(t, s, "pay_all", "k", `{"amounts":["1","2"]}`)
-	require.Equal(t, []string{"1", "2"}, paid)
-}
-
-// TestAListWithoutRoom is refused like a call.
-func TestAListWithoutRoom(t *testing.T) {
-	var l till
-	s := l.serve(t, owned(replay.Options{Limits: replay.Limits{KeysPerOwner: 1}}))
-	_, _, paid := l.pay(t, s, "pay", "k", `{"amount":"1"}`)
-	require.Len(t, paid, 1)
-	_, said, paid := l.pay(t, s, "pay_all", "list", `{"amounts":["1"]}`)
-	require.Empty(t, paid)
-	require.Contains(t, said, "too many idempotency keys")
-}
-
-// TestTheKeyOfAListIsReadWhereverItStands: package retry/client sends it under the library's own name.
-func TestTheKeyOfAListIsReadWhereverItStands(t *testing.T) {
-	for name, meta := range map[string]mcp.Meta{"the specification's": {specKey: "k"}, "the library's": {"io.github.mcpchain/idempotency_key": "k"}} {
-		var l till
-		s := l.serve(t, owned(replay.Options{}))
-		for range 2 {
-			_, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay_all", Arguments: json.RawMessage(`{"amounts":["1","2"]}`), Meta: meta})
-			require.NoError(t, err)
-		}
-		require.Equal(t, []string{"1", "2"}, l.paid, name)
-	}
 }

@@ -64,8 +64,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/canonical"
-	"github.com/mcpchain/mcpchain/internal/optional"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/sink"
 	"github.com/mcpchain/mcpchain/internal/table"
@@ -153,15 +152,12 @@ type Cipher interface {
 // maxKey is the length of the longest idempotency key, in bytes.
 const maxKey = 255
 
-// Middleware is [New], or nil if o is nil. With it *Options fits the field Replay of mcpchain.Options.
-func (o *Options) Middleware(optional.Replay) mcp.Middleware { return optional.New(o, New) }
-
 // New returns the middleware. opts may be nil. It panics when an option makes no
 // sense.
 func New(opts *Options) mcp.Middleware {
 	k := newKeeper("replay.New", opts)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		keyed := call.Wrap(k.run)(next)
+		keyed := call.WrapLayer("replay.New", call.Func(k.run), nil)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch {
 			case method == middleware.MethodCallTool && k.mayHaveKey(req):
@@ -301,7 +297,7 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 // hashOf returns a hash of arguments. It is false for arguments without a canonical form, which
 // equal no others.
 func hashOf(arguments json.RawMessage) (hash string, ok bool) {
-	form, err := canonical.JSON(arguments)
+	form, err := jsons.Canonical(arguments)
 	if err != nil {
 		return "", false
 	}

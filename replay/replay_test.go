@@ -39,6 +39,14 @@ type bank struct {
 	keySeen atomic.Value
 }
 
+// slowly returns a bank that takes its time.
+func slowly(takes time.Duration, says string) *bank {
+	return &bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
+		time.Sleep(takes)
+		return text(says), nil
+	}}
+}
+
 func (b *bank) handle(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 	n := b.paid.Add(1)
 	b.keySeen.Store(replay.Key(ctx))
@@ -215,28 +223,6 @@ func TestOtherArgumentsAreAConflict(t *testing.T) {
 	require.EqualValues(t, 1, b.paid.Load())
 }
 
-// TestAmountsAreComparedExactly has amounts that differ beyond an int64 or a float64, or in notation only.
-func TestAmountsAreComparedExactly(t *testing.T) {
-	var b bank
-	server := b.server(owned(replay.Options{}))
-	for i, c := range []struct{ first, same, other string }{
-		{"123456789012345678901", "123456789012345678901.0", "123456789012345678902"},
-		{"-123456789012345678901", "-1.23456789012345678901e20", "123456789012345678901"},
-		{"9007199254740993", "9007199254740993.00", "9007199254740992"},
-		{"18446744073709551616", "1844674407370955161.6E1", "18446744073709551617"},
-		{"0.1", "1e-1", "0.10000000000000000001"},
-		{"100", "1e2", "100.00000000000000000001"},
-		{"0", "-0.0", "1e-999999999"},
-		{"1e400", "10e399", "1e401"},
-		{"1e999999999", "0.1e1000000000", "1e999999998"},
-	} {
-		key := fmt.Sprint(i)
-		want := says(t, server, key, `{"amount":`+c.first+`}`)
-		require.Equal(t, want, says(t, server, key, `{"amount":`+c.same+`}`))
-		require.Equal(t, "KEY_REUSED", refused(t, server, request(key, `{"amount":`+c.other+`}`)).Code(), "%s is not %s", c.other, c.first)
-	}
-}
-
 // TestWhatIsKept goes through the ways in which a handler may end.
 func TestWhatIsKept(t *testing.T) {
 	for _, c := range []struct {
@@ -279,6 +265,15 @@ func TestWhatIsKept(t *testing.T) {
 		{"a request for input", func(context.Context) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "sure?"}}}, nil
 		}, 2, ""},
+		{"a failure after which to call again", func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.New(fault.KindConflict, "a deployment is running").After(time.Second)
+		}, 2, ""},
+		{"the same around an error", func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.Unavailable("the bank").Because(errors.New("EOF")).After(time.Second)
+		}, 1, ""},
+		{"a kind alone", func(context.Context) (*mcp.CallToolResult, error) {
+			return nil, fault.New(fault.KindServerError, "the answer was lost")
+		}, 1, ""},
 		{"cancelled", func(context.Context) (*mcp.CallToolResult, error) { return nil, context.Canceled }, 1, "KEY_UNKNOWN_END"},
 		{"too large", func(context.Context) (*mcp.CallToolResult, error) { return text(strings.Repeat("x", 300<<10)), nil }, 1, "KEY_ANSWER_NOT_KEPT"},
 	} {
@@ -342,10 +337,7 @@ func TestStructuredAnswersComeBackWhole(t *testing.T) {
 
 func TestDuplicatesJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
-			time.Sleep(20 * time.Second)
-			return text("paid"), nil
-		}}
+		b := slowly(20*time.Second, "paid")
 		shared := store.NewMemory(nil)
 		servers := []mcp.MethodHandler{b.server(owned(replay.Options{Store: shared})), b.server(owned(replay.Options{Store: shared}))}
 		var work sync.WaitGroup
@@ -362,10 +354,7 @@ func TestDuplicatesJoin(t *testing.T) {
 
 func TestDuplicatesAreToldToComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := bank{answer: func(context.Context) (*mcp.CallToolResult, error) {
-			time.Sleep(time.Minute)
-			return text("paid"), nil
-		}}
+		b := slowly(time.Minute, "paid")
 		shared := store.NewMemory(nil)
 		first := b.server(owned(replay.Options{Store: shared}))
 		for name, c := range map[string]struct {
@@ -740,18 +729,6 @@ func TestOwners(t *testing.T) {
 	require.Equal(t, fault.KindPreconditionFailed, refused(t, broken, user("alice")).Kind())
 }
 
-func TestKeysOfAnOwnerAreBounded(t *testing.T) {
-	var b bank
-	server := b.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: 3}}))
-	for i := range 3 {
-		says(t, server, fmt.Sprint(i), `{}`)
-	}
-	f := refused(t, server, request("3", `{}`))
-	require.Equal(t, fault.KindRateLimited, f.Kind())
-	require.Equal(t, "payment 1", says(t, server, "0", `{}`), "those that were used go on")
-	require.Equal(t, "payment 4", saysAs(t, server, as("bob", request("3", `{}`))), "and so do other owners")
-}
-
 func TestAnswersExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bank
@@ -849,53 +826,6 @@ func TestProgrammersErrors(t *testing.T) {
 	require.Panics(t, func() { replay.AddStatusTool(server, nil) })
 }
 
-func BenchmarkReplay(b *testing.B) {
-	var bank bank
-	server := bank.server(owned(replay.Options{Limits: replay.Limits{KeysPerOwner: -1, OwnerBytes: -1}, Keep: time.Minute, Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 2 << 30})}))
-	args := `{"amount":10,"to":{"name":"x","iban":"DE1234"}}`
-	hit := request("hit", args)
-	says(b, server, "hit", args)
-	b.Run("without a key", func(b *testing.B) {
-		b.ReportAllocs()
-		req := request("", args)
-		for b.Loop() {
-			_, _ = server(b.Context(), "tools/call", req)
-		}
-	})
-	b.Run("hit", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = server(b.Context(), "tools/call", hit)
-		}
-	})
-	b.Run("miss", func(b *testing.B) {
-		b.ReportAllocs()
-		for i := 0; b.Loop(); i++ {
-			_, _ = server(b.Context(), "tools/call", request(fmt.Sprint("miss", i), args))
-		}
-	})
-	b.Run("misses in parallel", func(b *testing.B) {
-		b.ReportAllocs()
-		var n atomic.Int64
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				_, _ = server(b.Context(), "tools/call", request(fmt.Sprint("parallel", n.Add(1)), args))
-			}
-		})
-	})
-	b.Run("join", func(b *testing.B) {
-		b.ReportAllocs()
-		for i := 0; b.Loop(); i++ {
-			key := fmt.Sprint("join", i)
-			var work sync.WaitGroup
-			for range 2 {
-				work.Go(func() { _, _ = server(b.Context(), "tools/call", request(key, args)) })
-			}
-			work.Wait()
-		}
-	})
-}
-
 // TestRerunThatPanics: a function of the program's that panics does not have the handler run again.
 func TestRerunThatPanics(t *testing.T) {
 	for _, panics := range []bool{false, true} {
@@ -912,28 +842,5 @@ func TestRerunThatPanics(t *testing.T) {
 			require.True(t, failed)
 		}
 		require.Equal(t, map[bool]int64{false: 2, true: 1}[panics], b.paid.Load())
-	}
-}
-
-// TestWhatIsToBeRepeatedRunsAgain: a failure after which the caller is told to call again is not kept under its key.
-func TestWhatIsToBeRepeatedRunsAgain(t *testing.T) {
-	for name, tc := range map[string]struct {
-		err  error
-		runs int64
-	}{
-		"the handler says when":   {fault.New(fault.KindConflict, "a deployment is running").After(time.Second), 2},
-		"nothing was done":        {fault.Unavailable("the bank"), 2},
-		"a fault around an error": {fault.Unavailable("the bank").Because(errors.New("EOF")).After(time.Second), 1},
-		"a kind alone":            {fault.New(fault.KindServerError, "the answer was lost"), 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var b bank
-			b.answer = func(context.Context) (*mcp.CallToolResult, error) { return nil, tc.err }
-			server := b.server(owned(replay.Options{}))
-			for range 2 {
-				require.True(t, call(t, server, request("k", `{}`)).IsError)
-			}
-			require.Equal(t, tc.runs, b.paid.Load())
-		})
 	}
 }

@@ -228,18 +228,3 @@ func TestAWriteThatComesWhileItIsWithdrawn(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 	})
 }
-
-// TestASmallBound: what is left free for the answer of a call is an eighth of it.
-func TestASmallBound(t *testing.T) {
-	b := largeAnswers(10_000)
-	server := b.server(owned(replay.Options{Limits: replay.Limits{OwnerBytes: 100_000}}))
-	for i := range 8 {
-		require.Nil(t, payTo(t, server, "alice", fmt.Sprint(i)))
-	}
-	require.Nil(t, payTo(t, server, "alice", "8"), "while 12,500 bytes are free")
-	require.Equal(t, "TOO_MANY_BYTES", payTo(t, server, "alice", "9").Code())
-	for i := range 9 {
-		require.Nil(t, payTo(t, server, "alice", fmt.Sprint(i)), "all of them are kept")
-	}
-	require.EqualValues(t, 9, b.paid.Load())
-}

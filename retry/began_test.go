@@ -3,7 +3,6 @@ package retry_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -146,38 +145,6 @@ func TestItemsHaveTheirOwn(t *testing.T) {
 	})
 }
 
-// TestItemsOfAListHaveTheirOwn: the same of items that are calls of their own.
-func TestItemsOfAListHaveTheirOwn(t *testing.T) {
-	s := harness.Start(t, rawAt, harness.Setup{
-		Middleware: append(chain(harness.NewLog(100), nil)[:3:3],
-			batch.New(&batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "them"}}}), retry.New(nil)),
-		More: func(server *mcp.Server) {
-			mcp.AddTool(server, &mcp.Tool{Name: "it"}, func(ctx context.Context, _ *mcp.CallToolRequest, in struct {
-				Word string `json:"word"`
-			}) (*mcp.CallToolResult, any, error) {
-				switch in.Word {
-				case "done":
-					act(ctx, nil)
-				case "fine":
-					return nil, nil, nil
-				}
-				return nil, nil, errReset
-			})
-		},
-	})
-	answer := s.CallTool(t.Context(), "them", map[string]any{"words": []string{"done", "silent", "fine"}})
-	var out struct {
-		Check  []string     `json:"check_items"`
-		Errors []fault.Data `json:"errors"`
-	}
-	raw, err := json.Marshal(answer.Tool().StructuredContent)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &out))
-	require.Equal(t, []string{"done"}, out.Check)
-	require.Equal(t, &fault.Retry{Effect: fault.EffectCommitted, Partial: true}, out.Errors[0].Retry)
-	require.Nil(t, out.Errors[1].Retry, "of an error alone nothing is said")
-}
-
 // TestPartsHaveTheirOwn: the parts of an answer, too.
 func TestPartsHaveTheirOwn(t *testing.T) {
 	s := annotated(t, nil, nil, func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
@@ -245,7 +212,7 @@ func TestServerAndWitness(t *testing.T) {
 		begun bool
 		tool  *mcp.ToolAnnotations
 		whole func(string) bool
-		rules []retry.HintRule
+		rules []fault.HintRule
 		runs  int
 	}{
 		"nothing is known":                   {nil, false, nil, nil, nil, 1},
@@ -255,11 +222,11 @@ func TestServerAndWitness(t *testing.T) {
 		"it took effect":                     {nil, true, nil, always, nil, 1},
 		"it was lost":                        {errElse, true, nil, always, nil, 1},
 		"it took effect, and does no harm":   {nil, true, harmless, always, nil, 3},
-		"it took effect, and a rule says that it did not": {nil, true, nil, nil, []retry.HintRule{func(error) (retry.Hint, bool) {
-			return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
+		"it took effect, and a rule says that it did not": {nil, true, nil, nil, []fault.HintRule{func(error) (fault.Hint, bool) {
+			return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, true
 		}}, 1},
-		"nothing is known, and a rule says that nothing was done": {nil, false, nil, nil, []retry.HintRule{func(error) (retry.Hint, bool) {
-			return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
+		"nothing is known, and a rule says that nothing was done": {nil, false, nil, nil, []fault.HintRule{func(error) (fault.Hint, bool) {
+			return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, true
 		}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -156,69 +156,47 @@ func TestClientDecides(t *testing.T) {
 		"guided, no":                          {tool: reads, fails: guidance(fault.Retry{})},
 		"only asked to wait, a read":          {tool: reads, fails: guidance(fault.Retry{RetryAfterSeconds: 0.3}), again: true, wait: 300 * time.Millisecond},
 		"only asked to wait, a write":         {tool: write, fails: guidance(fault.Retry{RetryAfterSeconds: 1})},
-		"only asked to wait, says nothing":    {tool: nil, fails: guidance(fault.Retry{RetryAfterSeconds: 1})},
 		"guided, refused":                     {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}), again: true},
 		"guided, unknown, a write":            {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
-		"guided, unknown, says nothing":       {tool: nil, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
 		"guided, unknown, a read":             {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), again: true},
-		"guided, unknown, idempotent":         {tool: idem, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), again: true},
 		"guided, unknown, may be repeated":    {tool: write, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: client.Options{Repeatable: always}, again: true},
 		"guided, unknown, may not":            {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), options: client.Options{Repeatable: never}},
 		"guided, committed":                   {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted})},
-		"guided, attempts left":               {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, NextAttempt: 2, MaxAttempts: 2}), again: true},
 		"guided, no attempts left":            {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, MaxAttempts: 1})},
-		"guided, no attempts left by itself":  {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, NextAttempt: 4, MaxAttempts: 3})},
 		"guided, longer than the limit":       {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 61})},
 		"guided, as long as the limit":        {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 60}), wait: 60 * time.Second, again: true},
-		"guided, an hour":                     {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 3600})},
 		"guided, forever":                     {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300})},
 		"guided, once":                        {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true}), options: client.Options{MaxAttempts: 1}},
-		"guided, longer than the budget":      {tool: reads, fails: guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5}), options: client.Options{Budget: 4 * time.Second}},
 		"guided by a protocol error":          {tool: write, fails: protocol(429, `{"type":"rate_limited","message":"slow down","retry":{"should_retry":true,"retry_after_seconds":2}}`), wait: 2 * time.Second, again: true},
 		"guided by a protocol error, unknown": {tool: write, fails: protocol(503, `{"type":"timeout","message":"late","retry":{"should_retry":true,"effect":"unknown"}}`)},
 		"of ours, not guided":                 {tool: reads, fails: result(fault.New(fault.KindServiceUnavailable, "it is down.")), again: true},
-		"of ours, not guided, a write":        {tool: write, fails: result(fault.New(fault.KindServiceUnavailable, "it is down."))},
 		"of ours, not guided, wrong":          {tool: reads, fails: result(fault.Invalid("n", 1, "a word"))},
 
 		// What other servers say.
-		"told in words":                  {tool: reads, fails: told(nil)},
-		"retryAfter in _meta":            {tool: reads, fails: told(mcp.Meta{"retryAfter": 3}), wait: 3 * time.Second, again: true},
-		"retryAfter in _meta, a write":   {tool: write, fails: told(mcp.Meta{"retryAfter": 3})},
-		"retryAfter in _meta, unlabeled": {tool: nil, fails: told(mcp.Meta{"retryAfter": 3})},
-		"retry_after":                    {tool: reads, fails: protocol(-32000, `{"retry_after":"4"}`), wait: 4 * time.Second, again: true},
-		"retryAfterSeconds":              {tool: reads, fails: protocol(-32000, `{"retryAfterSeconds":0.5}`), wait: 500 * time.Millisecond, again: true},
-		"retry_after_seconds":            {tool: idem, fails: protocol(-32000, `{"retry_after_seconds":5}`), wait: 5 * time.Second, again: true},
-		"retryAfterMs":                   {tool: reads, fails: protocol(-32000, `{"retryAfterMs":250}`), wait: 250 * time.Millisecond, again: true},
-		"retry_after_ms":                 {tool: reads, fails: protocol(-32000, `{"retry_after_ms":250}`), wait: 250 * time.Millisecond, again: true},
-		"the longest of two":             {tool: reads, fails: protocol(-32000, `{"retryAfter":3,"retryAfterMs":2000}`), wait: 3 * time.Second, again: true},
-		"a wait that is none":            {tool: reads, fails: protocol(-32000, `{"retryAfter":"soon"}`)},
-		"a wait that is null":            {tool: reads, fails: protocol(-32000, `{"retryAfter":null}`)},
-		"a wait that is negative":        {tool: reads, fails: protocol(-32000, `{"retryAfter":-5}`)},
-		"a wait that is not finite":      {tool: reads, fails: protocol(-32000, `{"retryAfter":"Inf"}`)},
-		"a wait that is no number":       {tool: reads, fails: protocol(-32000, `{"retryAfter":"NaN"}`)},
-		"a date":                         {tool: reads, fails: protocol(-32000, `{"retryAfterMs":"Sat, 01 Jan 2000 00:00:09 GMT"}`)},
-		"a wait of an hour":              {tool: reads, fails: protocol(-32000, `{"retryAfter":3600}`)},
-		"data that are no object":        {tool: reads, fails: protocol(-32000, `[1]`)},
-		"an unknown code":                {tool: reads, fails: protocol(-32000, "")},
-		"an internal error":              {tool: reads, fails: protocol(jsonrpc.CodeInternalError, "")},
-		"wrong parameters":               {tool: reads, fails: protocol(jsonrpc.CodeInvalidParams, "")},
-		"too many calls":                 {tool: reads, fails: protocol(429, ""), again: true},
-		"too many calls, a write":        {tool: write, fails: protocol(429, "")},
-		"not available, may be":          {tool: write, fails: protocol(503, ""), options: client.Options{Repeatable: always}, again: true},
-		"an HTTP status that passes":     {tool: reads, fails: rejectedByTransport("Service Unavailable"), again: true},
-		"the same, a write":              {tool: write, fails: rejectedByTransport("Service Unavailable")},
-		"an HTTP status that stays":      {tool: reads, fails: rejectedByTransport("Bad Request")},
+		"told in words":                {tool: reads, fails: told(nil)},
+		"retryAfter in _meta":          {tool: reads, fails: told(mcp.Meta{"retryAfter": 3}), wait: 3 * time.Second, again: true},
+		"retryAfter in _meta, a write": {tool: write, fails: told(mcp.Meta{"retryAfter": 3})},
+		"retryAfterSeconds":            {tool: reads, fails: protocol(-32000, `{"retryAfterSeconds":0.5}`), wait: 500 * time.Millisecond, again: true},
+		"retry_after_seconds":          {tool: idem, fails: protocol(-32000, `{"retry_after_seconds":5}`), wait: 5 * time.Second, again: true},
+		"the longest of two":           {tool: reads, fails: protocol(-32000, `{"retryAfter":3,"retryAfterMs":2000}`), wait: 3 * time.Second, again: true},
+		"a wait that is none":          {tool: reads, fails: protocol(-32000, `{"retryAfter":"soon"}`)},
+		"a wait that is negative":      {tool: reads, fails: protocol(-32000, `{"retryAfter":-5}`)},
+		"a wait that is not finite":    {tool: reads, fails: protocol(-32000, `{"retryAfter":"Inf"}`)},
+		"a wait of an hour":            {tool: reads, fails: protocol(-32000, `{"retryAfter":3600}`)},
+		"data that are no object":      {tool: reads, fails: protocol(-32000, `[1]`)},
+		"an unknown code":              {tool: reads, fails: protocol(-32000, "")},
+		"wrong parameters":             {tool: reads, fails: protocol(jsonrpc.CodeInvalidParams, "")},
+		"too many calls":               {tool: reads, fails: protocol(429, ""), again: true},
+		"not available, may be":        {tool: write, fails: protocol(503, ""), options: client.Options{Repeatable: always}, again: true},
+		"an HTTP status that passes":   {tool: reads, fails: rejectedByTransport("Service Unavailable"), again: true},
+		"an HTTP status that stays":    {tool: reads, fails: rejectedByTransport("Bad Request")},
 
 		// What happens on the way.
 		"the connection is closed":          {tool: reads, fails: local(fmt.Errorf("%w: calling", mcp.ErrConnectionClosed))},
 		"the connection is closed, a write": {tool: write, fails: local(mcp.ErrConnectionClosed)},
-		"the session is gone":               {tool: reads, fails: local(fmt.Errorf("x: %w", mcp.ErrSessionMissing))},
 		"the connection was reset":          {tool: reads, fails: local(syscall.ECONNRESET), again: true},
-		"the connection was reset, a write": {tool: write, fails: local(syscall.ECONNRESET)},
 		"a name is not found for now":       {tool: reads, fails: local(dial), again: true},
-		"a name is not found, a write":      {tool: write, fails: local(dial)},
 		"a time limit inside":               {tool: reads, fails: local(context.DeadlineExceeded), again: true},
-		"a time limit inside, a write":      {tool: write, fails: local(context.DeadlineExceeded)},
 		"somebody cancelled inside":         {tool: reads, fails: local(context.Canceled)},
 		"an unknown error":                  {tool: reads, fails: local(errors.New("who knows"))},
 	} {
@@ -260,15 +238,11 @@ func TestClientMethods(t *testing.T) {
 		middleware.MethodReadResource: {&mcp.ReadResourceParams{URI: "x:y"}, true, 2},
 		middleware.MethodGetPrompt:    {&mcp.GetPromptParams{Name: "it"}, true, 2},
 		middleware.MethodComplete:     {&mcp.CompleteParams{}, true, 2},
-		"prompts/list":                {&mcp.ListPromptsParams{}, true, nil},
 		"resources/list":              {&mcp.ListResourcesParams{}, true, nil},
 		"resources/templates/list":    {nil, true, nil},
 		"ping":                        {&mcp.PingParams{}, false, nil},
-		"initialize":                  {&mcp.InitializeParams{}, false, nil},
-		"logging/setLevel":            {&mcp.SetLoggingLevelParams{}, false, nil},
 		"resources/subscribe":         {&mcp.SubscribeParams{}, false, nil},
 		"subscriptions/listen":        {&mcp.SubscriptionsListenParams{}, false, nil},
-		"notifications/progress":      {&mcp.ProgressNotificationParams{}, false, nil},
 		"acme/custom":                 {nil, false, nil},
 	} {
 		t.Run(method, func(t *testing.T) {
@@ -515,29 +489,6 @@ func TestClientOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// A real client and a real server, in both eras: what a server says reaches the client
-// and is followed.
-func TestClientFollowsAServer(t *testing.T) {
-	bubble(t, []harness.Shape{harness.ServerRaw, harness.ServerTyped, harness.WrapTool, harness.ServerResource, harness.ServerPrompt, harness.ServerCompletion}, func(t *testing.T, at harness.Place) {
-		var attempts []any
-		s := play(limited(3*time.Second), limited(2*time.Second), succeed)
-		seen := func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-			attempts = append(attempts, req.GetParams().GetMeta()[retry.AttemptKey])
-			return s.handle(ctx, req)
-		}
-		session := harness.Start(t, at, harness.Setup{
-			Handlers:   map[string]harness.Handler{"it": seen},
-			Middleware: []mcp.Middleware{middleware.Render(nil)},
-		})
-		session.Caller.AddSendingMiddleware(client.New(nil))
-		got := session.Call(t, "it")
-		require.NoError(t, got.Err)
-		require.Equal(t, "fine", got.Text())
-		require.Equal(t, []time.Duration{3 * time.Second, 2 * time.Second}, s.waits())
-		require.Equal(t, []any{nil, 2.0, 3.0}, attempts)
-	})
-}
-
 // The client and the server both try: no more often than each of them may.
 func TestClientAndServerTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -613,109 +564,6 @@ func TestClientOverHTTP(t *testing.T) {
 	}
 }
 
-// A port on which nobody listens any more.
-func TestClientOverHTTPWithoutAServer(t *testing.T) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "http"}, nil)
-	for name, a := range map[string]*mcp.ToolAnnotations{"read": {ReadOnlyHint: true}, "pay": nil} {
-		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: a},
-			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return &mcp.CallToolResult{}, nil
-			})
-	}
-	listener := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true}))
-	var retries atomic.Int32
-	caller := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
-	caller.AddSendingMiddleware(client.New(&client.Options{InitialInterval: time.Millisecond}), func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if req.GetParams().GetMeta()[retry.AttemptKey] != nil {
-				retries.Add(1)
-			}
-			return next(ctx, method, req)
-		}
-	})
-	session, err := caller.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: listener.URL, DisableStandaloneSSE: true}, nil)
-	require.NoError(t, err)
-	defer func() { _ = session.Close() }()
-	_, err = session.ListTools(t.Context(), nil)
-	require.NoError(t, err)
-	listener.Close()
-	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "pay"})
-	require.Error(t, err)
-	require.Zero(t, retries.Load())
-	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read"})
-	require.Error(t, err)
-	require.EqualValues(t, 2, retries.Load())
-}
-
-// What a server of a model's does with a call: whether it took effect, and what it says.
-var clientModel = []struct {
-	happened bool
-	reply    reply
-}{
-	{true, fine},
-	{false, guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1})},
-	{false, guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone, MaxAttempts: 4})},
-	{true, guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
-	{true, guidance(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted})},
-	{true, guidance(fault.Retry{})},
-	{true, protocol(429, `{"retryAfter":2}`)},
-	{true, protocol(503, "")},
-	{true, protocol(-32603, `{"retry_after_ms":1}`)},
-	{true, told(mcp.Meta{"retryAfter": 1})},
-	{true, told(nil)},
-	{true, local(syscall.ECONNRESET)},
-	{true, local(context.DeadlineExceeded)},
-	{true, local(mcp.ErrConnectionClosed)},
-	{true, rejectedByTransport("Bad Gateway")},
-	{false, guidance(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e9})},
-}
-
-// Whatever a server says in whatever order, no write takes effect twice, and number
-// and time keep their limits.
-func FuzzClient(f *testing.F) {
-	f.Add([]byte{1, 2, 0}, false, byte(4), byte(9), byte(30))
-	f.Add([]byte{6, 7, 8, 9, 0}, true, byte(9), byte(30), byte(0))
-	f.Add([]byte{1, 1, 1, 15, 4}, false, byte(0), byte(0), byte(2))
-	f.Fuzz(func(t *testing.T, story []byte, repeatable bool, attempts, budget, deadline byte) {
-		if len(story) == 0 {
-			return
-		}
-		synctest.Test(t, func(t *testing.T) {
-			happened, calls := 0, 0
-			limit := time.Duration(budget)*time.Second + time.Second
-			ctx := t.Context()
-			if deadline > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, time.Duration(deadline)*time.Second)
-				defer cancel()
-				limit = min(limit, time.Duration(deadline)*time.Second)
-			}
-			began := time.Now()
-			handler := client.New(&client.Options{
-				MaxAttempts: int(attempts) + 1, Budget: time.Duration(budget)*time.Second + time.Second,
-			})(func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
-				if method == "tools/list" {
-					return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "it", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: repeatable}}}}, nil
-				}
-				require.LessOrEqual(t, time.Since(began), limit)
-				step := clientModel[int(story[min(calls, len(story)-1)])%len(clientModel)]
-				calls++
-				if step.happened {
-					happened++
-				}
-				return step.reply()
-			})
-			_, _ = handler(ctx, middleware.MethodCallTool, toolRequest(&mcp.CallToolParams{Name: "it"}))
-			require.LessOrEqual(t, time.Since(began), limit, "no wait for nothing")
-			require.LessOrEqual(t, calls, int(attempts)+1)
-			if !repeatable {
-				require.LessOrEqual(t, happened, 1)
-			}
-		})
-	})
-}
-
 // A client, guidance and a server that tries again, around a tool that writes: whatever
 // the order of outcomes, nothing takes effect twice.
 func TestNoWriteIsDoneTwice(t *testing.T) {
@@ -771,7 +619,7 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 				Handlers: map[string]harness.Handler{"pay": pay},
 				Middleware: []mcp.Middleware{
 					mcprecover.New(quiet), mask.New(&mask.Options{Logger: quiet.Logger}), retry.New(nil),
-					retry.Server(&retry.ServerOptions{Rules: [][]retry.HintRule{nil, {refusals}}[random.IntN(2)]}), mcprecover.New(quiet),
+					retry.Server(&retry.ServerOptions{Rules: [][]fault.HintRule{nil, {refusals}}[random.IntN(2)]}), mcprecover.New(quiet),
 				},
 			})
 			session.Caller.AddSendingMiddleware(client.New(&client.Options{MaxAttempts: 5}))
@@ -852,27 +700,4 @@ func TestClientAllocatesNothing(t *testing.T) {
 	handler := client.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
 	req := toolRequest(&mcp.CallToolParams{Name: "it"})
 	require.Zero(t, testing.AllocsPerRun(200, func() { _, _ = handler(t.Context(), middleware.MethodCallTool, req) }))
-}
-
-func BenchmarkClient(b *testing.B) {
-	var res mcp.Result = &mcp.CallToolResult{}
-	req := toolRequest(&mcp.CallToolParams{Name: "it"})
-	b.Run("success", func(b *testing.B) {
-		handler := client.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, nil })
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := handler(b.Context(), middleware.MethodCallTool, req); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("failure that is final", func(b *testing.B) {
-		fails := guidance(fault.Retry{})
-		answer, _ := fails()
-		handler := client.New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return answer, nil })
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = handler(b.Context(), middleware.MethodCallTool, req)
-		}
-	})
 }

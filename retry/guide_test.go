@@ -2,13 +2,11 @@ package retry_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"net"
-	"net/http"
 	"regexp"
 	"strings"
 	"sync"
@@ -25,7 +23,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
@@ -74,289 +71,11 @@ var ownWait = regexp.MustCompile(`after [12] s `)
 // seconds, are all the same.
 func shown(text string) string { return ownWait.ReplaceAllString(text, "after W ") }
 
-func TestWhatTheModelReads(t *testing.T) {
-	const (
-		internal = "Internal error: the server failed unexpectedly.\n"
-		passing  = "Suggestion: Keep the arguments: they are not the cause.\n"
-		ref      = "\nReference: r-1"
-		report   = ref + " (give it to the user to report)"
-	)
-	for _, tc := range []struct {
-		name string
-		tool *mcp.ToolAnnotations
-		err  error
-		want string
-	}{
-		// What passes.
-		{"rate limit with a wait", nil, fault.RateLimited("the search API", 30*time.Second),
-			"Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 2 of 3)."},
-		{"rate limit without", nil, fault.RateLimited("the search API", 0),
-			"Rate limited: the search API accepts no more calls now.\nRetry: yes, after W (attempt 2 of 3)."},
-		{"refused connection", nil, errRefused,
-			"Connection failed: a service that is needed could not be reached." + ref},
-		{"refused connection of an additive write", additive, errRefused,
-			"Connection failed: a service that is needed could not be reached." + ref},
-		{"refused connection of a read", readOnly, errRefused,
-			"Connection failed: a service that is needed could not be reached.\nSuggestion: Keep the arguments: they are not the cause.\n" +
-				"Retry: yes, after W (attempt 2 of 3)." + ref},
-		{"deliberately unavailable", nil, fault.Unavailable("the weather service"),
-			"Service unavailable: the weather service is not available now.\n" + passing + "Retry: yes, after W (attempt 2 of 3)."},
-		{"deliberately unavailable, of a read", readOnly, fault.Unavailable("the weather service"),
-			"Service unavailable: the weather service is not available now.\n" + passing + "Retry: yes, after W (attempt 2 of 3)."},
-		{"deliberately unavailable for an hour", nil, fault.Unavailable("the weather service").After(90 * time.Minute),
-			"Service unavailable: the weather service is not available now.\n" + passing + "Retry: not now: possible again in 1 h 30 min; tell the user."},
-		{"handler knows", nil, fault.New(fault.KindConflict, "a deployment of this project is running").After(30*time.Second).
-			Step("See how far it is", "deployment_status", map[string]any{"project": "alpha"}),
-			"Conflict: a deployment of this project is running.\nRetry: yes, after 30 s (attempt 2 of 3).\nNext: 1. See how far it is."},
-
-		{"upstream asks to wait", nil, upstream{45 * time.Second},
-			"Rate limited: too many calls were made in a short time.\nThe service asks to wait 45 s." + ref},
-		{"upstream asks a read to wait", readOnly, upstream{45 * time.Second},
-			"Rate limited: too many calls were made in a short time.\nSuggestion: Make fewer calls.\nRetry: yes, after 45 s (attempt 2 of 3)." + ref},
-		{"handler knows, and says no more", nil, fault.New(fault.KindTimeout, "the report is not ready").After(time.Minute),
-			"Timeout: the report is not ready.\nRetry: yes, after 60 s (attempt 2 of 3)."},
-
-		// What may have taken effect.
-		{"timeout of a read", readOnly, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time, if the tool allows it.\nRetry: yes, after W (attempt 2 of 3)." + ref},
-		{"timeout of an idempotent write", harmless, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time.\nSuggestion: Ask for less at a time, if the tool allows it.\n" +
-				"Retry: yes, after W (attempt 2 of 3). A repetition does no harm." + ref},
-		{"timeout of a write", nil, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time." + ref},
-		{"timeout of an additive write", additive, context.DeadlineExceeded,
-			"Timeout: the operation did not finish in time." + ref},
-		{"timeout of a write, and a tool that tells", nil, fault.Timeout("the payment", 10*time.Second).
-			Step("See whether it was made", "get_payment", map[string]any{"id": "p-1"}),
-			"Timeout: the payment did not finish within 10 s.\nNext: 1. See whether it was made."},
-		{"timeout of a write in a handler's words", nil, fault.New(fault.KindTimeout, "the bank is slow"), "Timeout: the bank is slow.\nSuggestion: Ask for less at a time, if the tool allows it."},
-		{"timeout of a read in a handler's words", readOnly, fault.New(fault.KindTimeout, "the bank is slow").Never("It is closed"),
-			"Timeout: the bank is slow.\nRetry: no. It is closed."},
-		{"conflict that passes", nil, serialization{},
-			"Conflict: the current state does not allow this operation.\nSuggestion: Read the current state, then decide whether to call again." + ref},
-		{"conflict of a read that passes", readOnly, serialization{},
-			"Conflict: the current state does not allow this operation.\nRetry: yes, after W (attempt 2 of 3)." + ref},
-		{"reset connection of a write", nil, errReset,
-			"Connection failed: a service that is needed could not be reached." + ref},
-		{"reset connection of a read", readOnly, errReset,
-			"Connection failed: a service that is needed could not be reached.\nSuggestion: Keep the arguments: they are not the cause.\n" +
-				"Retry: yes, after W (attempt 2 of 3)." + ref},
-		{"handler says it was done", nil, fault.New(fault.KindServerError, "the receipt could not be printed").WithRetry(fault.Retry{Effect: fault.EffectCommitted}),
-			"Server error: the receipt could not be printed.\nRetry: no. This call took effect: do not repeat it."},
-		{"unknown failure", nil, errCanary, strings.TrimSpace(internal) + report},
-		{"unknown failure of an additive write", additive, errCanary, strings.TrimSpace(internal) + report},
-		{"unknown failure of a read", readOnly, errCanary, internal + "Retry: yes (attempt 2 of 2). One more try does no harm." + report},
-
-		// What does not pass.
-		{"wrong argument", nil, fault.Invalid("quantity", "five", "an integer"),
-			"Validation Error: Argument 'quantity' expected an integer, but received 'five'.\nRetry: only with corrected arguments."},
-		{"wrong argument, as the SDK says it", nil, errors.New(`validating "arguments": ` + harness.Canary),
-			"Validation Error: the arguments of this call are not valid.\nSuggestion: Correct the arguments and call again.\n" +
-				"Retry: only with corrected arguments." + ref},
-		{"misspelled name", nil, fault.NotFound("project", "alhpa", "alpha"),
-			"Not found: project 'alhpa' does not exist. Did you mean 'alpha'?\nRetry: no. The same call will fail again."},
-		{"unknown name", nil, fault.NotFound("project", "zebra"),
-			"Not found: project 'zebra' does not exist.\nSuggestion: Check the name. If a tool lists what exists, call it first.\nRetry: no. The same call will fail again."},
-		{"denied", nil, fault.Denied("delete", "project alpha").Needs("projects.delete"),
-			"Permission denied: you are not allowed to delete project alpha. Required permission: projects.delete.\n" +
-				"Suggestion: Ask the user to obtain the permission or to choose another way.\nRetry: no."},
-		{"denied in a handler's words", nil, fault.New(fault.KindPermissionDenied, "alpha belongs to Ann"),
-			"Permission denied: alpha belongs to Ann.\nSuggestion: Ask the user to obtain the permission or to choose another way.\nRetry: no."},
-		{"conflict", nil, fault.New(fault.KindConflict, "the invoice is locked"),
-			"Conflict: the invoice is locked.\nSuggestion: Read the current state, then decide whether to call again.\nRetry: no. The same call will fail again unless something changes."},
-		{"step", nil, fault.New(fault.KindPreconditionFailed, "the database has pending migrations").Step("Run them", "run_migrations", nil),
-			"Precondition failed: the database has pending migrations.\nRetry: no. The same call will fail again unless something changes.\nNext: 1. Run them."},
-		{"a person says no", nil, fault.New(fault.KindCancelled, "the user does not want to pay"),
-			"Cancelled: the user does not want to pay.\nRetry: no."},
-		{"kind of one's own", nil, fault.New("shop_closed", "the shop is closed on Sundays"),
-			"Shop closed: the shop is closed on Sundays."},
-		{"not signed in", nil, fault.Generic(fault.KindUnauthenticated),
-			"Not authenticated: this call needs valid credentials.\nSuggestion: Ask the user to sign in or to renew the credentials, then call again.\nRetry: only after the user has signed in."},
-		{"closed", nil, fault.Unavailable("the account").Never("The account is closed"),
-			"Service unavailable: the account is not available now.\nRetry: no. The account is closed."},
-		{"suggestion of one's own", nil, fault.New(fault.KindTimeout, "the report was not ready").Suggest("Ask for one month.").Never("It takes an hour"),
-			"Timeout: the report was not ready.\nSuggestion: Ask for one month.\nRetry: no. It takes an hour."},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := annotated(t, tc.tool, nil, harness.Fail(tc.err)).Call(t, "it")
-			require.Equal(t, tc.want, shown(got.Text()))
-			require.NotContains(t, string(got.Wire), harness.Canary)
-
-			// The machine form says the same.
-			said, ok := got.Fault().Retry()
-			require.Equal(t, strings.Contains(got.Text(), "\nRetry: ") || strings.Contains(got.Text(), "\nThe service asks to wait "), ok)
-			switch kind := got.Fault().Kind(); {
-			case !ok:
-				require.NotContains(t, got.Machine(), "retry")
-			case kind != fault.KindValidation && kind != fault.KindUnauthenticated: // which have lines of their own
-				require.Contains(t, got.Text(), said.String())
-			}
-		})
-	}
-}
-
-// upstream is the error of an HTTP client.
-type upstream struct{ after time.Duration }
-
-func (upstream) Error() string               { return harness.Canary }
-func (upstream) StatusCode() int             { return http.StatusTooManyRequests }
-func (u upstream) RetryAfter() time.Duration { return u.after }
-
 // serialization is the error of a database that rolled back.
 type serialization struct{}
 
 func (serialization) Error() string    { return harness.Canary }
 func (serialization) SQLState() string { return "40001" }
-
-func TestTheMachineForm(t *testing.T) {
-	machine := func(err error) any {
-		return annotated(t, nil, nil, harness.Fail(err)).Call(t, "it").Machine()["retry"]
-	}
-	require.Equal(t, map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0},
-		machine(fault.RateLimited("the search API", 30*time.Second)))
-	require.Nil(t, machine(context.DeadlineExceeded), "nobody knows")
-	require.Nil(t, machine(errRefused), "an error proves what it is, never what became of the call")
-	require.Nil(t, machine(fault.Timeout("it", 0)))
-	require.Equal(t, map[string]any{"retry_after_seconds": 45.0}, machine(upstream{45 * time.Second}), "a fact, and no advice")
-	often := annotated(t, nil, nil, limited(30*time.Second))
-	for range 2 {
-		often.Call(t, "it")
-	}
-	require.Equal(t, map[string]any{"should_retry": false, "reason": "This call has failed 3 times. Try another way, or tell the user what does not work."},
-		often.Call(t, "it").Machine()["retry"], "no wait for what is over")
-	require.Equal(t, map[string]any{"should_retry": false}, machine(fault.Invalid("a", 1, "a text")))
-	none := fault.Unavailable("it").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-	refused := machine(none).(map[string]any)
-	require.Contains(t, []any{1.0, 2.0}, refused["retry_after_seconds"], "whole seconds")
-	delete(refused, "retry_after_seconds")
-	require.Equal(t, map[string]any{"should_retry": true, "next_attempt": 2.0, "max_attempts": 3.0, "effect": "none"}, refused)
-}
-
-// What is not certain to be harmless is not said to be, whoever says that it may be
-// made again.
-func TestAWriteOfUnknownEffectIsNeverToBeRepeated(t *testing.T) {
-	yes := fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown, RetryAfterSeconds: 1}
-	errOwn := errors.New("own")
-	rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes}, errors.Is(err, errOwn)
-	}}
-	for _, tc := range []struct {
-		name string
-		err  error
-		said bool // that the effect is not known; otherwise nothing is said
-	}{
-		{"handler", fault.New(fault.KindConflict, "m").WithRetry(yes), true},
-		{"handler, of a refusal", fault.Unavailable("the bank").WithRetry(yes), true},
-		{"a method of the error", fault.New(fault.KindServerError, "m").Because(unsureError{}), true},
-		{"rule", errOwn, false},
-		{"rule, for a refusal", fault.New(fault.KindConflict, "m").Because(errOwn), false},
-		{"deadline", context.DeadlineExceeded, false},
-		{"reset", errReset, false},
-		{"server error", fault.New(fault.KindServerError, "m"), false},
-	} {
-		for _, tool := range []struct {
-			name string
-			*mcp.ToolAnnotations
-			repeatable func(string) bool
-			want       bool
-		}{
-			{"unknown", nil, nil, false},
-			{"additive", additive, nil, false},
-			{"read only", readOnly, nil, true},
-			{"idempotent", harmless, nil, true},
-			{"program says no", readOnly, never, false},
-			{"program says yes", nil, always, true},
-		} {
-			t.Run(tc.name+"/"+tool.name, func(t *testing.T) {
-				opts := &retry.Options{Rules: rules, Repeatable: tool.repeatable}
-				got := annotated(t, tool.ToolAnnotations, opts, harness.Fail(tc.err)).Call(t, "it")
-				said, ok := got.Fault().Retry()
-				require.Equal(t, tool.want, said.ShouldRetry)
-				switch {
-				case tool.want:
-					require.Empty(t, said.Effect, "it would read as a contradiction")
-					require.Contains(t, got.Text(), "Retry: yes, after ")
-				case tc.said:
-					require.Equal(t, fault.EffectUnknown, said.Effect)
-					require.Contains(t, got.Text(), "Retry: no, unless you see that it did not take effect.")
-				default:
-					require.False(t, ok)
-					require.NotContains(t, got.Text(), "Retry:")
-				}
-			})
-		}
-	}
-}
-
-type unsureError struct{}
-
-func (unsureError) Error() string        { return harness.Canary }
-func (unsureError) Effect() fault.Effect { return fault.EffectUnknown }
-
-// A tool is what it is now, not what it was when it first failed: a change is seen within a second.
-func TestAReplacedToolIsReadAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := annotated(t, readOnly, nil, harness.Fail(context.DeadlineExceeded))
-		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes")
-		s.Server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}},
-			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return nil, context.DeadlineExceeded
-			})
-		time.Sleep(time.Second)
-		require.NotContains(t, s.Call(t, "it").Text(), "Retry:")
-	})
-}
-
-func TestGuidanceInEveryShape(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		s := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{
-				"limited": limited(30 * time.Second), "stuck": harness.Fail(context.DeadlineExceeded), "fine": harness.Succeed(),
-			},
-			Middleware: chain(harness.NewLog(slog.LevelError+1), nil),
-		})
-		first := s.Call(t, "limited")
-		second := s.Call(t, "limited")
-		if at.Shape == harness.ServerCompletion { // not counted: each keystroke is another one
-			require.Contains(t, first.Text(), "\nRetry: yes, after 30 s (3 attempts at most).")
-			require.Equal(t, first.Text(), second.Text())
-		} else {
-			require.Equal(t, "Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 2 of 3).", first.Text())
-			require.Equal(t, "Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 3 of 3).", second.Text())
-		}
-		stuck := s.Call(t, "stuck")
-		if at.Shape.Tool() {
-			require.NotContains(t, stuck.Text(), "effect")
-			require.NotContains(t, stuck.Text(), "Retry:")
-			require.NotContains(t, stuck.Machine(), "retry")
-		} else {
-			require.Contains(t, stuck.Text(), "Retry: yes, after ")
-			require.Equal(t, true, stuck.Machine()["retry"].(map[string]any)["should_retry"])
-		}
-		fine := s.Call(t, "fine")
-		require.NoError(t, fine.Err)
-		require.NotContains(t, string(fine.Wire), "etry")
-	})
-}
-
-// Guidance works alone, and in any order with the others.
-func TestGuidanceInEveryOrder(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	layers := map[string]mcp.Middleware{
-		"recover":   mcprecover.New(&mcprecover.Options{Logger: log.Logger()}),
-		"correlate": correlate.New(&correlate.Options{Logger: log.Logger()}),
-		"mask":      mask.New(&mask.Options{Logger: log.Logger()}),
-		"retry":     retry.New(nil),
-	}
-	for name, layer := range layers {
-		for _, mw := range [][]mcp.Middleware{{layer, retry.New(nil)}, {retry.New(nil), layer}} {
-			harness.Each(t, []harness.Shape{harness.ServerTyped, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
-				got := harness.Call(t, at, limited(30*time.Second), mw...)
-				require.Equal(t, "Rate limited: the search API accepts no more calls now.\nRetry: yes, after 30 s (attempt 2 of 3).", got.Text(), name)
-			})
-		}
-	}
-}
 
 // However often one of them stands in a chain, a failure is counted once.
 func TestTwoOfThemCountOnce(t *testing.T) {
@@ -425,26 +144,6 @@ func TestWaitsGrow(t *testing.T) {
 	require.Contains(t, long.Text(), "Retry: not now: possible again in 1 h; tell the user.", "a wait that was asked for is not cut")
 }
 
-func TestWhatIsTheSameCall(t *testing.T) {
-	s := annotated(t, nil, nil, limited(time.Second))
-	attempt := func(args string) string {
-		got := s.CallTool(t.Context(), "it", json.RawMessage(args))
-		_, text, _ := strings.Cut(got.Text(), "Retry: ")
-		return text
-	}
-	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":1,"b":[1,2]}`))
-	require.Equal(t, "yes, after 1 s (attempt 3 of 3).", attempt(`{ "b": [1, 2], "a": 1.0 }`), "the same in another order and layout")
-	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":1,"b":[2,1]}`), "another list")
-	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{"a":"1","b":[1,2]}`), "a text is no number")
-	require.Equal(t, "yes, after 1 s (attempt 2 of 3).", attempt(`{}`))
-	require.Contains(t, attempt(`{"a":1,"b":[1,2]}`), "no. This call has failed 3 times.")
-	for _, amounts := range [][2]string{{"123456789012345678901", "123456789012345678902"}, {"0.1", "0.1000000000000000000001"}, {"1e400", "1e401"}} {
-		for _, amount := range amounts {
-			require.Contains(t, attempt(`{"amount":`+amount+`}`), "(attempt 2 of 3)", "differs beyond a float64")
-		}
-	}
-}
-
 func TestWhatTheCallerCounts(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -455,10 +154,8 @@ func TestWhatTheCallerCounts(t *testing.T) {
 		{"somebody else's", mcp.Meta{"attempt": 3}, "yes, after 1 s (attempt 2 of 3)."},
 		{"the last", mcp.Meta{retry.AttemptKey: 3}, "no. This call has failed 3 times."},
 		{"text", mcp.Meta{retry.AttemptKey: "2"}, "yes, after 1 s (attempt 3 of 3)."},
-		{"half", mcp.Meta{retry.AttemptKey: 1.5}, "yes, after 1 s (attempt 2 of 3)."},
 		{"negative", mcp.Meta{retry.AttemptKey: -1}, "yes, after 1 s (attempt 2 of 3)."},
 		{"huge", mcp.Meta{retry.AttemptKey: 1e300}, "yes, after 1 s (attempt 2 of 3)."},
-		{"nonsense", mcp.Meta{retry.AttemptKey: map[string]any{}}, "yes, after 1 s (attempt 2 of 3)."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := annotated(t, nil, nil, limited(time.Second))
@@ -714,66 +411,6 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 	})
 }
 
-// Of a tool's own words we say nothing and count nothing.
-func TestAToolsOwnWords(t *testing.T) {
-	s := annotated(t, nil, nil, harness.Tell())
-	for range 30 {
-		got := s.Call(t, "it")
-		require.Equal(t, harness.ToldText, got.Text())
-		require.NotContains(t, got.Machine(), "retry")
-	}
-}
-
-// SetError leads from what a tool said to its cause: the words stay, and all the rest is
-// that of the cause.
-func TestTheCauseOfAToolsOwnWords(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	for _, tc := range []struct {
-		name  string
-		cause error
-		kind  string
-		retry map[string]any // nil: none
-		level string
-	}{
-		{"a fault", fault.RateLimited("the API", 30*time.Second).WithCode("SLOW"), "rate_limited",
-			map[string]any{"should_retry": true, "retry_after_seconds": 30.0, "next_attempt": 2.0, "max_attempts": 3.0}, "INFO"},
-		{"an error of a standard kind", errReset, "connection_failed", nil, "WARN"},
-		{"nothing known", errCanary, "tool_error", nil, "INFO"},
-		{"no cause", nil, "tool_error", nil, ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			records := len(log.Records())
-			s := harness.Start(t, rawAt, harness.Setup{
-				Handlers: map[string]harness.Handler{"it": func(_ context.Context, _ mcp.Request) (mcp.Result, error) {
-					res := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: harness.ToldText}}}
-					if tc.cause != nil {
-						res.SetError(tc.cause)
-					}
-					return res, nil
-				}},
-				Middleware: chain(log, nil),
-			})
-			got := s.Call(t, "it")
-			require.Equal(t, harness.ToldText, got.Text())
-			if tc.kind == "tool_error" {
-				require.Empty(t, got.Machine())
-			} else {
-				require.Equal(t, tc.kind, got.Machine()["type"])
-				require.Equal(t, tc.retry == nil, got.Machine()["retry"] == nil)
-				if tc.retry != nil {
-					require.Equal(t, tc.retry, got.Machine()["retry"])
-				}
-			}
-			require.NotContains(t, string(got.Wire), harness.Canary)
-			record := log.Records()[records]
-			if tc.level != "" {
-				require.Equal(t, tc.level, record["level"])
-				require.Contains(t, fmt.Sprint(record["error"]), safe.Error(tc.cause)[:10])
-			}
-		})
-	}
-}
-
 // Functions of the program's own that panic say nothing.
 func TestCallbacksThatPanic(t *testing.T) {
 	s := annotated(t, readOnly, &retry.Options{Repeatable: func(string) bool { panic("own") }}, harness.Fail(context.DeadlineExceeded))
@@ -985,15 +622,15 @@ func TestNothingPrivateLeaves(t *testing.T) {
 
 func TestOptionsOfNew(t *testing.T) {
 	require.NotPanics(t, func() { retry.New(nil) })
-	rule := func(error) (retry.Hint, bool) { return retry.Hint{}, false }
-	o := retry.Options{Rules: []retry.HintRule{rule}, InitialInterval: time.Minute}
+	rule := func(error) (fault.Hint, bool) { return fault.Hint{}, false }
+	o := retry.Options{Rules: []fault.HintRule{rule}, InitialInterval: time.Minute}
 	retry.New(&o)
 	require.Zero(t, o.MaxAttempts)
 	require.Zero(t, o.RefuseAfter)
 	for text, bad := range map[string]retry.Options{
 		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
 		"retry.New: Options.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
-		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                  {Rules: []retry.HintRule{rule, nil}},
+		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                  {Rules: []fault.HintRule{rule, nil}},
 	} {
 		require.PanicsWithValue(t, text, func() { retry.New(&bad) })
 	}

@@ -4,27 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
-)
-
-// A Hint is what an error says about a second try, see [fault.Hint].
-type Hint = fault.Hint
-
-// A HintRule says what an error of this program means for a second try, see [fault.HintRule]. It is
-// called before the built-in table is read, which fills in what its Hint leaves open. Only what a
-// fault itself says ([fault.Error.After], [fault.Error.Never], [fault.Error.WithRetry]) comes
-// first.
-type HintRule = fault.HintRule
-
-// Retryable says whether a second try can succeed, see [fault.Retryable].
-type Retryable = fault.Retryable
-
-// The answers to the question whether a second try can succeed.
-const (
-	Unknown = fault.RetryUnknown
-	Yes     = fault.RetryYes
-	No      = fault.RetryNo
 )
 
 // A ResponseError is the answer of an HTTP service that did not do what it was asked for.

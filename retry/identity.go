@@ -15,7 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/canonical"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
@@ -127,7 +127,7 @@ func form(raw []byte) (same string, ok bool) {
 	if len(raw) > maxArguments {
 		return string(raw), true
 	}
-	one, err := canonical.JSON(raw)
+	one, err := jsons.Canonical(raw)
 	switch {
 	case err != nil:
 		return "", false

@@ -172,18 +172,6 @@ func TestMemoryIsShared(t *testing.T) {
 	require.Greater(t, kept, 256*3/4)
 }
 
-// What failed last is remembered, what has not failed for long makes room.
-func TestTheOldestMakesRoom(t *testing.T) {
-	m := newMemory(3)
-	for _, c := range []int{2, 4, 6, 2, 8} {
-		m.failed(m.call("ann", c), tenMinutes)
-	}
-	size(t, m)
-	for _, tc := range []struct{ c, failures int }{{2, 3}, {6, 2}, {8, 2}, {4, 1}} {
-		require.Equal(t, tc.failures, m.failed(m.call("ann", tc.c), tenMinutes).failures, tc.c)
-	}
-}
-
 func TestSmallMemories(t *testing.T) {
 	for limit := 1; limit < 30; limit++ {
 		m := newMemory(limit)
@@ -263,40 +251,6 @@ func TestMemoryKeepsNoConnection(t *testing.T) {
 	}
 }
 
-func TestWhoseCallItIs(t *testing.T) {
-	g := &guide{seen: newMemory(64)}
-	here, there := &mcp.ServerSession{}, &mcp.ServerSession{}
-	ann, bob := &auth.TokenInfo{UserID: "ann"}, &auth.TokenInfo{UserID: "bob"}
-	web := map[string][]string{"Accept": {"*/*"}}
-	of := func(session *mcp.ServerSession, extra *mcp.RequestExtra) string {
-		return g.ownerOf(context.Background(), &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: "it"}})
-	}
-	must := func(session *mcp.ServerSession, extra *mcp.RequestExtra) string {
-		name := of(session, extra)
-		require.NotEmpty(t, name)
-		return name
-	}
-	require.Equal(t, must(here, nil), must(here, &mcp.RequestExtra{}), "a connection")
-	require.NotEqual(t, must(here, nil), must(there, nil))
-	require.Equal(t, must(here, &mcp.RequestExtra{TokenInfo: ann, Header: web}), must(there, &mcp.RequestExtra{TokenInfo: ann}), "a user, in any session")
-	require.NotEqual(t, must(here, &mcp.RequestExtra{TokenInfo: ann}), must(here, &mcp.RequestExtra{TokenInfo: bob}))
-	require.NotEqual(t, must(here, &mcp.RequestExtra{TokenInfo: ann}), must(here, nil))
-	for name, extra := range map[string]*mcp.RequestExtra{
-		"HTTP without a session": {Header: web}, "a token of nobody": {TokenInfo: &auth.TokenInfo{}, Header: web},
-	} {
-		require.Empty(t, of(here, extra), name)
-	}
-	require.Empty(t, of(nil, nil), "no session")
-
-	g.owners.Func = func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }
-	key := func(k string) *mcp.RequestExtra {
-		return &mcp.RequestExtra{TokenInfo: ann, Header: map[string][]string{"X-Key": {k}}}
-	}
-	require.Equal(t, must(here, key("a")), must(there, key("a")))
-	require.NotEqual(t, must(here, key("a")), must(here, key("b")))
-	require.Empty(t, of(here, key("")))
-}
-
 func TestWhichCallItIs(t *testing.T) {
 	g := &guide{seen: newMemory(64)}
 	session := &mcp.ServerSession{}
@@ -338,65 +292,6 @@ func TestWhichCallItIs(t *testing.T) {
 	for _, args := range []string{`{"a":1`, `{"a":1,"a":2}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\"}", `{"b":{"c":[{"d":1,"d":1}]}}`} {
 		require.Zero(t, identified(g, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: "it", Arguments: json.RawMessage(args)}}), "%s is the same as no other call, nor as itself", args)
 	}
-}
-
-func FuzzTheSameArguments(f *testing.F) {
-	for _, seed := range []string{`{"a":1,"b":[1,2,{"c":null}]}`, `[]`, `1e3`, `"x"`, `{"a":{"a":{"a":[[[]]]}}}`, `{`, `{"a":1}{"b":2}`, "\xff"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, raw string) {
-		first, ok := form([]byte(raw))
-		again, still := form([]byte(raw))
-		require.Equal(t, first, again)
-		require.Equal(t, ok, still)
-		var v any
-		if len(raw) > maxArguments/10 || json.Unmarshal([]byte(raw), &v) != nil {
-			return
-		}
-		sorted, err := json.Marshal(v) // with numbers as a float64 has them
-		require.NoError(t, err)
-		indented, err := json.MarshalIndent(v, "", "  ")
-		require.NoError(t, err)
-		one, ok := form(sorted)
-		require.True(t, ok)
-		if kept, _ := form([]byte(" " + string(sorted))); kept == " "+string(sorted) {
-			return // names that differ in their case only
-		}
-		two, ok := form(indented)
-		require.True(t, ok)
-		require.Equal(t, one, two)
-	})
-}
-
-// What differs in numbers only went wrong in the same way.
-func TestWhatIsTheSameError(t *testing.T) {
-	base := fault.New(fault.KindTimeout, "it took 12.5 s")
-	require.Equal(t, sign(base), sign(base.WithMessage("it took 7.25 s")))
-	for _, other := range []*fault.Error{
-		base.WithCode("SLOW"), base.WithMessage("it took too long"), fault.New(fault.KindConflict, "it took 12.5 s"),
-	} {
-		require.NotEqual(t, sign(base), sign(other))
-	}
-}
-
-func BenchmarkMemory(b *testing.B) {
-	b.Run("distinct failures", func(b *testing.B) {
-		b.ReportAllocs()
-		m := newMemory(remembered)
-		i := 0
-		for b.Loop() {
-			i++
-			m.failed(m.call("ann", i), tenMinutes)
-		}
-		b.ReportMetric(float64(size(b, m)), "remembered")
-	})
-	b.Run("arguments", func(b *testing.B) {
-		b.ReportAllocs()
-		args := json.RawMessage(`{"city":"Bonn","days":3,"units":"metric","fields":["temperature","wind"]}`)
-		for b.Loop() {
-			_, _ = form(args)
-		}
-	})
 }
 
 // TestTheArgumentsOfOthersAreNotRead: what one caller's call failed with does not have the calls of

@@ -2,7 +2,6 @@ package retry_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -179,38 +178,5 @@ func TestOptionsWithoutEnd(t *testing.T) {
 	t.Run("a wait, and an attempt that is none", func(t *testing.T) {
 		s := annotated(t, readOnly, nil, said(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e308, NextAttempt: -4}))
 		require.Contains(t, s.Call(t, "it").Text(), "Retry: not now: possible again in 720 h; tell the user.")
-	})
-}
-
-// TestAHandlerThatSaysWhenIsBelieved: what the handler says about the time stands if its fault has no cause, or says
-// that there was no effect. With a cause it is about a step, and of a tool that may write only the wait is said.
-func TestAHandlerThatSaysWhenIsBelieved(t *testing.T) {
-	for name, e := range map[string]error{
-		"no cause":           fault.Timeout("the report", time.Minute).After(time.Second),
-		"a cause of its own": fault.New(fault.KindConflict, "m").Because(context.Canceled).WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Contains(t, annotated(t, nil, nil, harness.Fail(e)).Call(t, "it").Text(), "Retry: yes, after ")
-		})
-	}
-	for name, e := range map[string]error{
-		"an unknown cause":       fault.New(fault.KindConflict, "m").Because(errors.New("locked by 7")).After(time.Second),
-		"a refused connection":   fault.Unavailable("the bank").Because(errRefused).After(time.Second),
-		"a limit around a limit": fault.RateLimited("the bank", time.Second).Because(upstream{time.Minute}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			text := annotated(t, nil, nil, harness.Fail(e)).Call(t, "it").Text()
-			require.Contains(t, text, "\nThe service asks to wait 1 s.")
-			require.NotContains(t, text, "Retry: ")
-			require.Contains(t, annotated(t, readOnly, nil, harness.Fail(e)).Call(t, "it").Text(), "Retry: yes, after 1 s")
-		})
-	}
-	t.Run("a cause that took effect", func(t *testing.T) {
-		e := fault.New(fault.KindConflict, "m").After(time.Second).
-			Because(fault.New(fault.KindConflict, "inner").WithRetry(fault.Retry{Effect: fault.EffectCommitted}))
-		got := annotated(t, readOnly, nil, harness.Fail(e)).Call(t, "it")
-		said, _ := got.Fault().Retry()
-		require.False(t, said.ShouldRetry)
-		require.Equal(t, fault.EffectCommitted, said.Effect)
 	})
 }

@@ -71,6 +71,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
 )
@@ -93,8 +94,8 @@ type Options struct {
 	InitialInterval time.Duration
 
 	// Rules say what errors of this program mean for a second try; see
-	// [HintRule]. The first that matches counts. Nil means none.
-	Rules []HintRule
+	// [fault.HintRule]. The first that matches counts. Nil means none.
+	Rules []fault.HintRule
 
 	// Repeatable says which tools may be called twice with the same arguments without
 	// harm, because they only read or are idempotent. Nil means those whose annotations
@@ -163,11 +164,11 @@ func New(opts *Options) mcp.Middleware {
 	if len(o.Rules) > 0 || o.Witnessed != nil {
 		g.settings = &call.Settings{Hints: o.Rules, Witnessed: o.Witnessed}
 	}
-	return call.WrapLayer(g, nil)
+	return call.WrapLayer("retry.New", g, nil)
 }
 
 // rulesOf returns a copy of the rules, none of which may be nil.
-func rulesOf(of call.Options, rules []HintRule) []HintRule {
+func rulesOf(of call.Options, rules []fault.HintRule) []fault.HintRule {
 	for i, r := range rules {
 		if r == nil {
 			panic(fmt.Sprintf("%s.Rules[%d] is nil; remove it or give a rule", of, i))

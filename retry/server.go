@@ -6,9 +6,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/attempt"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/optional"
 )
 
 // ServerOptions configure [Server]. The zero value is the recommended default.
@@ -42,12 +42,7 @@ type ServerOptions struct {
 	// after such an error. Give it only for an error that the handler makes itself when it has done
 	// nothing. The error of a client proves nothing, such as a refused connection or HTTP status 429:
 	// the client may have sent the request before, and the handler may have changed something before.
-	Rules []HintRule
-}
-
-// Middleware is [Server], or nil if o is nil. With it *ServerOptions fits the field RetryServer of mcpchain.Options.
-func (o *ServerOptions) Middleware(optional.RetryServer) mcp.Middleware {
-	return optional.New(o, Server)
+	Rules []fault.HintRule
 }
 
 // Server returns a middleware that runs a failed handler again before the failure is passed on.
@@ -55,7 +50,7 @@ func (o *ServerOptions) Middleware(optional.RetryServer) mcp.Middleware {
 // a rule is nil.
 //
 // A call of a tool, a resource, a prompt or a completion is tried again if its failure says that a
-// second try can succeed (see [Hint]), and if a second try certainly does no harm: the call reads,
+// second try can succeed (see [fault.Hint]), and if a second try certainly does no harm: the call reads,
 // or it is idempotent, or a fault, a rule or a witness says that it had no effect. Wrong arguments, missing
 // permission, panics and cancelled calls are final, and so is a call for which a person was asked
 // for input.
@@ -91,7 +86,7 @@ func Server(opts *ServerOptions) mcp.Middleware {
 	if len(o.Rules) > 0 {
 		s.settings = &call.Settings{Hints: o.Rules}
 	}
-	return call.Wrap(s.handle)
+	return call.WrapLayer("retry.Server", call.Func(s.handle), nil)
 }
 
 type server struct {

@@ -97,18 +97,6 @@ func TestServerRunsAReadAgain(t *testing.T) {
 	})
 }
 
-func TestServerGivesUp(t *testing.T) {
-	bubble(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		s := play(down)
-		got := harness.Call(t, at, s.handle, retry.Server(&retry.ServerOptions{Repeatable: always, MaxAttempts: 4}))
-		require.Contains(t, got.Text(), "Service unavailable: the stock service is not available now.")
-		require.Equal(t, 4, s.runs)
-		if at.Shape.Tool() { // the SDK drops the _meta there
-			require.EqualValues(t, 4, got.Tool().Meta[retry.AttemptsKey])
-		}
-	})
-}
-
 // TestServerInventsNoAnswer: a handler that gives none after a failure has not succeeded.
 func TestServerInventsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -126,30 +114,19 @@ func TestServerInventsNoAnswer(t *testing.T) {
 	})
 }
 
-func TestServerSaysNothingOfASingleAttempt(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		for _, h := range []harness.Handler{succeed, harness.Fail(fault.NotFound("file", "a.txt"))} {
-			got := harness.Call(t, at, h, retry.Server(&retry.ServerOptions{Repeatable: always}))
-			require.NotContains(t, string(got.Wire), retry.AttemptsKey)
-		}
-	})
-}
-
 // The decisions, each with what a tool says about itself.
 func TestServerDecides(t *testing.T) {
 	var (
-		yes       = true
-		writes    = &mcp.ToolAnnotations{DestructiveHint: &yes}
-		reads     = &mcp.ToolAnnotations{ReadOnlyHint: true}
-		idem      = &mcp.ToolAnnotations{IdempotentHint: true}
-		unlabeled *mcp.ToolAnnotations
+		yes    = true
+		writes = &mcp.ToolAnnotations{DestructiveHint: &yes}
+		reads  = &mcp.ToolAnnotations{ReadOnlyHint: true}
 	)
 	errOwn := errors.New("the backend hiccuped")
-	rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, errors.Is(err, errOwn)
+	rules := []fault.HintRule{func(err error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, errors.Is(err, errOwn)
 	}}
-	everything := []retry.HintRule{func(error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
+	everything := []fault.HintRule{func(error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}, true
 	}}
 	guided := func(effect fault.Effect) harness.Handler { return said(fault.Retry{ShouldRetry: true, Effect: effect}) }
 	for name, c := range map[string]struct {
@@ -159,35 +136,23 @@ func TestServerDecides(t *testing.T) {
 		again   bool
 	}{
 		"a read that is limited":            {tool: reads, fails: limited(time.Second), again: true},
-		"an idempotent tool that is down":   {tool: idem, fails: down, again: true},
 		"a write that is down":              {tool: writes, fails: down, again: true},
 		"a write that is lost":              {tool: writes, fails: harness.Fail(errReset)},
-		"a write that is refused a dial":    {tool: writes, fails: harness.Fail(errRefused)},
-		"a write of a limited service":      {tool: writes, fails: harness.Fail(upstream{time.Second})},
-		"a tool that says nothing":          {tool: unlabeled, fails: harness.Fail(errReset)},
 		"a write that was refused":          {tool: writes, fails: guided(fault.EffectNone), again: true},
 		"a write of unknown effect":         {tool: writes, fails: guided(fault.EffectUnknown)},
-		"an idempotent of unknown effect":   {tool: idem, fails: guided(fault.EffectUnknown), again: true},
 		"a read of unknown effect":          {tool: reads, fails: guided(fault.EffectUnknown), again: true},
 		"a write whose upstream refused":    {tool: writes, fails: harness.Fail(errNobody)},
-		"the same, trusted":                 {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}, again: true},
+		"the same, trusted":                 {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []fault.HintRule{refusals}}, again: true},
 		"a write that is limited":           {tool: writes, fails: limited(time.Second), again: true},
-		"a write that is limited, trusted":  {tool: writes, fails: limited(time.Second), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}, again: true},
-		"unknown effect, refusals trusted":  {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{Rules: []retry.HintRule{refusals}}},
-		"a rule that panics":                {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []retry.HintRule{panicking}}},
+		"unknown effect, refusals trusted":  {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{Rules: []fault.HintRule{refusals}}},
+		"a rule that panics":                {tool: writes, fails: harness.Fail(errNobody), options: retry.ServerOptions{Rules: []fault.HintRule{panicking}}},
 		"a write that took effect":          {tool: writes, fails: guided(fault.EffectCommitted)},
-		"a read that took effect":           {tool: reads, fails: guided(fault.EffectCommitted)},
 		"a write that may be repeated":      {tool: writes, fails: down, options: retry.ServerOptions{Repeatable: always}, again: true},
-		"a write of unknown effect, same":   {tool: writes, fails: guided(fault.EffectUnknown), options: retry.ServerOptions{Repeatable: always}, again: true},
 		"a write that took effect, same":    {tool: writes, fails: guided(fault.EffectCommitted), options: retry.ServerOptions{Repeatable: always}},
 		"a read that may not be repeated":   {tool: reads, fails: harness.Fail(errReset), options: retry.ServerOptions{Repeatable: never}},
 		"a read, once":                      {tool: reads, fails: down, options: retry.ServerOptions{MaxAttempts: 1}},
 		"a read that was told never":        {tool: reads, fails: harness.Fail(fault.Unavailable("it").Never("it is gone for good"))},
 		"wrong arguments":                   {tool: reads, fails: harness.Fail(fault.Invalid("n", "five", "an integer"))},
-		"wrong arguments, retryable":        {tool: reads, fails: harness.Fail(fault.Invalid("n", "five", "an integer").After(time.Second))},
-		"denied":                            {tool: reads, fails: harness.Fail(fault.Denied("read", "it"))},
-		"denied, retryable":                 {tool: reads, fails: harness.Fail(fault.Denied("read", "it").After(time.Second))},
-		"cancelled":                         {tool: reads, fails: harness.Fail(context.Canceled)},
 		"cancelled, retryable":              {tool: reads, fails: harness.Fail(context.Canceled), options: retry.ServerOptions{Rules: everything}},
 		"a panic":                           {tool: reads, fails: harness.Panic("boom")},
 		"a panic, retryable":                {tool: reads, fails: harness.Panic("boom"), options: retry.ServerOptions{Rules: everything}},
@@ -236,31 +201,21 @@ func TestServerDecides(t *testing.T) {
 // errNobody is what a handler gets when nobody listens.
 var errNobody = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 
-func panicking(error) (retry.Hint, bool) { panic("a rule of the program's") }
+func panicking(error) (fault.Hint, bool) { panic("a rule of the program's") }
 
 // refusals is the rule of a program whose handlers change one thing each: when its error tells
 // that what they called did nothing, nothing was done.
 // refusals is the rule of a program that takes the responsibility for what its client sends once.
-func refusals(err error) (retry.Hint, bool) {
+func refusals(err error) (fault.Hint, bool) {
 	hint := middleware.HintOf(err)
 	hint.Effect = fault.EffectNone
-	return hint, hint.Retry == retry.Yes && (hint.Status == 429 || errors.Is(err, syscall.ECONNREFUSED))
+	return hint, hint.Retry == fault.RetryYes && (hint.Status == 429 || errors.Is(err, syscall.ECONNREFUSED))
 }
 
 func triedUpstream() *mcp.CallToolResult {
 	res := &mcp.CallToolResult{Meta: mcp.Meta{retry.AttemptsKey: 3.0}}
 	res.SetError(fault.Unavailable("the upstream server").After(time.Second))
 	return res
-}
-
-// Reads of other methods need nobody's word.
-func TestServerRunsOtherReadsAgain(t *testing.T) {
-	bubble(t, harness.Others(), func(t *testing.T, at harness.Place) {
-		s := play(said(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), succeed)
-		got := harness.Call(t, at, s.handle, retry.Server(&retry.ServerOptions{Repeatable: never}))
-		require.Equal(t, "fine", got.Text())
-		require.Equal(t, 2, s.runs)
-	})
 }
 
 // A tool is looked up through the opener when what stands inside has no list.
@@ -301,7 +256,7 @@ func TestServerLeavesOtherMethodsAlone(t *testing.T) {
 			return nil, fault.Unavailable("it").After(time.Millisecond)
 		}
 	}
-	handler := middleware.Chain(retry.Server(&retry.ServerOptions{Repeatable: always}), failing)(nil)
+	handler := middleware.Chain(retry.Server(&retry.ServerOptions{Repeatable: always}), failing)(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
 	for method, req := range map[string]mcp.Request{
 		call.MethodListTools:                    &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}},
 		call.MethodListPrompts:                  &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}},
@@ -471,36 +426,6 @@ func TestServerNoticesAChangedRequest(t *testing.T) {
 	})
 }
 
-type orderIn struct {
-	Items []string `json:"items"`
-}
-
-// The SDK decodes the arguments of a typed tool anew for each attempt.
-func TestServerAroundATypedTool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen [][]string
-		session := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
-			More: func(server *mcp.Server) {
-				mcp.AddTool(server, &mcp.Tool{Name: "order", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}},
-					func(_ context.Context, _ *mcp.CallToolRequest, in orderIn) (*mcp.CallToolResult, orderIn, error) {
-						seen = append(seen, append([]string(nil), in.Items...))
-						in.Items[0] = "changed"
-						if len(seen) < 3 {
-							return nil, orderIn{}, fault.Unavailable("it").After(time.Second)
-						}
-						return nil, in, nil
-					})
-			},
-			Middleware: []mcp.Middleware{retry.Server(nil)},
-		})
-		got := session.CallTool(t.Context(), "order", orderIn{Items: []string{"tea"}})
-		require.Nil(t, got.Fault())
-		require.Equal(t, [][]string{{"tea"}, {"tea"}, {"tea"}}, seen)
-		require.Equal(t, map[string]any{"items": []any{"changed"}}, got.Tool().StructuredContent)
-		require.EqualValues(t, 3, got.Tool().Meta[retry.AttemptsKey])
-	})
-}
-
 // What a handler shares between its answers is not written to.
 func TestServerMergesItsMeta(t *testing.T) {
 	shared := mcp.Meta{"mine": "kept"}
@@ -517,8 +442,8 @@ func TestServerMergesItsMeta(t *testing.T) {
 	})
 	t.Run("failure of its own words", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-				return retry.Hint{Retry: retry.Yes}, errors.Is(err, io.ErrNoProgress)
+			rules := []fault.HintRule{func(err error) (fault.Hint, bool) {
+				return fault.Hint{Retry: fault.RetryYes}, errors.Is(err, io.ErrNoProgress)
 			}}
 			var res mcp.CallToolResult
 			res.SetError(io.ErrNoProgress)
@@ -570,39 +495,13 @@ func TestServerLogsWhatIsLost(t *testing.T) {
 func TestServerClipsWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
-		rules := []retry.HintRule{func(error) (retry.Hint, bool) { return retry.Hint{Retry: retry.Yes}, true }}
+		rules := []fault.HintRule{func(error) (fault.Hint, bool) { return fault.Hint{Retry: fault.RetryYes}, true }}
 		s := play(harness.Fail(errors.New("x"+strings.Repeat("é", 5000))), succeed)
 		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, s.handle,
 			mask.New(&mask.Options{Logger: log.Logger()}), retry.Server(&retry.ServerOptions{Repeatable: always, Rules: rules}))
 		text, _ := log.Only(t)["error"].(string)
 		require.Less(t, len(text), 1100)
 		require.True(t, strings.HasSuffix(text, "é [4489 more characters left out]"), text)
-	})
-}
-
-// A log that panics does not fail the call.
-func TestServerSurvivesItsLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := play(down, succeed)
-		broken := slog.New(slog.NewTextHandler(panicWriter{}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		got := harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, s.handle,
-			mask.New(&mask.Options{Logger: broken}), retry.Server(&retry.ServerOptions{Repeatable: always}))
-		require.Equal(t, "fine", got.Text())
-	})
-}
-
-type panicWriter struct{}
-
-func (panicWriter) Write([]byte) (int, error) { panic("the disk is full") }
-
-// Each attempt passes what stands inside, once.
-func TestServerInsideAndOutside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var trace harness.Trace
-		s := play(down, down, succeed)
-		harness.Call(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, trace.Handler("h", s.handle),
-			trace.Middleware("out"), retry.Server(&retry.ServerOptions{Repeatable: always}), trace.Middleware("in"))
-		require.Equal(t, ">out >in h <in >in h <in >in h <in <out", trace.String())
 	})
 }
 
@@ -631,40 +530,6 @@ func TestServerDoesNotTakeGuidanceForTheHandlersWord(t *testing.T) {
 	})
 }
 
-// With each other middleware, on either side of it, a call that mends itself is a success, and
-// one that does not fails as it would have without.
-func TestServerBesideOtherMiddlewares(t *testing.T) {
-	quiet := slog.New(slog.DiscardHandler)
-	for name, layer := range map[string]func() mcp.Middleware{
-		"recover":   func() mcp.Middleware { return mcprecover.New(&mcprecover.Options{Logger: quiet}) },
-		"correlate": func() mcp.Middleware { return correlate.New(&correlate.Options{Logger: quiet}) },
-		"mask":      func() mcp.Middleware { return mask.New(&mask.Options{Logger: quiet}) },
-		"retry":     func() mcp.Middleware { return retry.New(nil) },
-	} {
-		for _, outside := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/outside=%t", name, outside), func(t *testing.T) {
-				bubble(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-					both := func() []mcp.Middleware {
-						server := retry.Server(&retry.ServerOptions{Repeatable: always})
-						if outside {
-							return []mcp.Middleware{layer(), server}
-						}
-						return []mcp.Middleware{server, layer()}
-					}
-					s := play(limited(2*time.Second), limited(time.Second), succeed)
-					got := harness.Call(t, at, s.handle, both()...)
-					require.Nil(t, got.Fault())
-					require.Equal(t, "fine", got.Text())
-					require.Equal(t, []time.Duration{2 * time.Second, time.Second}, s.waits())
-
-					hopeless := harness.Fail(fault.NotFound("invoice", "INV-7"))
-					require.Equal(t, harness.Call(t, at, hopeless, layer()).Text(), harness.Call(t, at, hopeless, both()...).Text())
-				})
-			})
-		}
-	}
-}
-
 // A wait that is too long for the server is told to the caller, who may have the time.
 func TestServerLeavesLongWaitsToTheCaller(t *testing.T) {
 	bubble(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
@@ -678,7 +543,7 @@ func TestServerLeavesLongWaitsToTheCaller(t *testing.T) {
 // Options of a server are copied, and a mistake in them is told at once.
 func TestServerOptions(t *testing.T) {
 	require.NotPanics(t, func() { retry.Server(nil) })
-	rules := []retry.HintRule{func(error) (retry.Hint, bool) { return retry.Hint{}, false }}
+	rules := []fault.HintRule{func(error) (fault.Hint, bool) { return fault.Hint{}, false }}
 	o := retry.ServerOptions{Rules: rules, InitialInterval: 3 * time.Second}
 	retry.Server(&o)
 	require.Zero(t, o.MaxAttempts)
@@ -686,7 +551,7 @@ func TestServerOptions(t *testing.T) {
 		"retry.Server: ServerOptions.MaxAttempts is negative; leave it zero for the default":                                         {MaxAttempts: -1},
 		"retry.Server: ServerOptions.Budget is negative; leave it zero for the default":                                              {Budget: -1},
 		"retry.Server: ServerOptions.InitialInterval is negative; leave it zero for the default":                                     {InitialInterval: -1},
-		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                      {Rules: []retry.HintRule{rules[0], nil}},
+		"retry.Server: ServerOptions.Rules[1] is nil; remove it or give a rule":                                                      {Rules: []fault.HintRule{rules[0], nil}},
 		"retry.Server: ServerOptions.InitialInterval is longer than Budget (1m0s > 10s); make it shorter, or leave one of them zero": {InitialInterval: time.Minute},
 	} {
 		require.PanicsWithValue(t, text, func() { retry.Server(&bad) })
@@ -696,8 +561,8 @@ func TestServerOptions(t *testing.T) {
 // The canary stands in errors, causes and panics of every attempt.
 func TestServerHidesTheSecret(t *testing.T) {
 	bubble(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		rules := []retry.HintRule{func(err error) (retry.Hint, bool) {
-			return retry.Hint{Retry: retry.Yes}, errors.Is(err, errCanary)
+		rules := []fault.HintRule{func(err error) (fault.Hint, bool) {
+			return fault.Hint{Retry: fault.RetryYes}, errors.Is(err, errCanary)
 		}}
 		var logged bytes.Buffer
 		s := play(harness.Fail(errCanary), harness.Fail(fmt.Errorf("again: %w", errCanary)), harness.Panic(harness.Canary))
@@ -750,67 +615,6 @@ func TestServerConcurrently(t *testing.T) {
 }
 
 type runsKey struct{}
-
-// What a run of a model's handler does: whether it took effect, and what it says.
-var serverModel = []struct {
-	happened bool
-	outcome  harness.Handler
-}{
-	{true, succeed},
-	{false, limited(time.Second)},
-	{false, said(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})},
-	{true, said(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown})},
-	{true, said(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted})},
-	{false, said(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 3, Effect: fault.EffectNone})},
-	{true, down},
-	{true, harness.Fail(io.ErrUnexpectedEOF)},
-	{true, harness.Fail(context.DeadlineExceeded)},
-	{false, said(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 3600, Effect: fault.EffectNone})},
-	{true, harness.Fail(errors.New("who knows"))},
-	{false, harness.Fail(fault.Invalid("n", 1, "a word"))},
-	{true, harness.Fail(errNobody)}, // the handler had done something before
-	{true, limited(0)},
-}
-
-// Whatever the order of outcomes, no write takes effect twice, and number and time
-// keep their limits.
-func FuzzServer(f *testing.F) {
-	f.Add([]byte{1, 2, 5, 0}, false, byte(4), byte(9))
-	f.Add([]byte{6, 7, 8, 3, 0}, true, byte(9), byte(30))
-	f.Add([]byte{2, 2, 2, 9, 4}, false, byte(0), byte(0))
-	f.Fuzz(func(t *testing.T, story []byte, repeatable bool, attempts, budget byte) {
-		if len(story) == 0 {
-			return
-		}
-		synctest.Test(t, func(t *testing.T) {
-			happened, runs := 0, 0
-			began := time.Now()
-			limit := time.Duration(budget)*time.Second + time.Second
-			handler := retry.Server(&retry.ServerOptions{
-				Repeatable: func(string) bool { return repeatable }, MaxAttempts: int(attempts) + 1, Budget: limit,
-			})(func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
-				require.LessOrEqual(t, time.Since(began), limit)
-				step := serverModel[int(story[min(runs, len(story)-1)])%len(serverModel)]
-				runs++
-				if step.happened {
-					happened++
-				}
-				return step.outcome(ctx, req)
-			})
-			res, err := handler(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "it"}})
-			require.LessOrEqual(t, runs, int(attempts)+1)
-			if !repeatable {
-				require.LessOrEqual(t, happened, 1)
-			}
-			if runs > 1 {
-				require.NoError(t, err)
-				require.Equal(t, runs, res.GetMeta()[retry.AttemptsKey])
-			} else if err == nil {
-				require.NotContains(t, res.GetMeta(), retry.AttemptsKey)
-			}
-		})
-	})
-}
 
 func BenchmarkServer(b *testing.B) {
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{

@@ -117,31 +117,21 @@ func TestWhatBecomesOfARequest(t *testing.T) {
 	}{
 		"nothing":                              {func(context.Context, *http.Client) {}, none},
 		"200":                                  {post("/ok"), took},
-		"201":                                  {post("/created"), took},
-		"204":                                  {post("/no-content"), took},
 		"202, not yet done":                    {post("/accepted"), unknown},
 		"207, for each part":                   {post("/multi"), unknown},
-		"400":                                  {post("/bad"), none},
 		"401":                                  {post("/unauthorized"), none},
-		"403":                                  {post("/forbidden"), none},
-		"404":                                  {post("/missing"), none},
 		"408, which services say of their own": {post("/slow"), unknown},
 		"409":                                  {post("/conflict"), none},
-		"425":                                  {post("/early"), none},
 		"429":                                  {post("/limited"), none},
-		"451":                                  {post("/legal"), none},
 		"499, of a proxy":                      {post("/gone-away"), unknown},
 		"500":                                  {post("/broken"), unknown},
-		"503":                                  {post("/unavailable"), unknown},
 		"301, which is followed by a GET":      {post("/moved"), unknown},
-		"304":                                  {post("/not-modified"), unknown},
 		"303 to a GET":                         {post("/303"), unknown},
 		"307 to a POST that takes effect":      {post("/307"), took},
 		"307 to a POST that is refused":        {post("/307-to-limited"), unknown},
 		"it hangs up":                          {post("/hang-up"), unknown},
 		"the answer breaks off":                {post("/breaks-off"), unknown},
 		"one takes effect, one is refused":     {post("/ok", "/limited"), took},
-		"one is refused, one is lost":          {post("/limited", "/hang-up"), unknown},
 		"one is lost, one takes effect":        {post("/hang-up", "/ok"), took},
 		"a GET": {func(ctx context.Context, client *http.Client) {
 			send(ctx, client, http.MethodGet, service.URL+"/ok")
@@ -150,7 +140,6 @@ func TestWhatBecomesOfARequest(t *testing.T) {
 		"a DELETE": {func(ctx context.Context, client *http.Client) {
 			send(ctx, client, http.MethodDelete, service.URL+"/ok")
 		}, took},
-		"a method of its own": {func(ctx context.Context, client *http.Client) { send(ctx, client, "POUR", service.URL+"/ok") }, took},
 		"a refused connection": {func(ctx context.Context, client *http.Client) {
 			send(ctx, client, http.MethodPost, "http://"+nobody.Addr().String()+"/ok")
 		}, none},
@@ -221,57 +210,6 @@ func TestWhatBecomesOfARequest(t *testing.T) {
 			public, text = tells(t, nil, nil, handle)
 			require.Equal(t, tc.want, effectOf(public), text)
 			require.Contains(t, text, sentences[tc.want])
-		})
-	}
-}
-
-// TestTheWitnessOutweighs compares what was seen with what anybody else says.
-func TestTheWitnessOutweighs(t *testing.T) {
-	service := httptest.NewServer(shop())
-	t.Cleanup(service.Close)
-	client := &http.Client{Transport: retry.Transport(nil, nil)}
-	busy := fault.New(fault.KindServiceUnavailable, "the ledger is busy")
-	saysNone := busy.WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-	refusedRule := &retry.Options{Rules: []retry.HintRule{func(error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, Effect: fault.EffectNone}, true
-	}}}
-	for name, tc := range map[string]struct {
-		path string
-		tool *mcp.ToolAnnotations
-		opts *retry.Options
-		err  error
-		want string
-	}{
-		"took effect, and then a connection is refused":    {"/ok", nil, nil, errRefused, "no. " + tookEffect},
-		"took effect, and the service says when":           {"/ok", nil, nil, upstream{time.Minute}, "no. " + tookEffect},
-		"took effect, and the fault says later":            {"/ok", nil, nil, busy.After(time.Minute), "no. " + tookEffect},
-		"took effect, and the fault says never":            {"/ok", nil, nil, busy.Never("Ask Ann"), "no. " + tookEffect + " Ask Ann."},
-		"took effect, and the fault says that nothing did": {"/ok", nil, nil, saysNone, "no. " + tookEffect},
-		"took effect, and a rule says that nothing did":    {"/ok", nil, refusedRule, errElse, "no. " + tookEffect},
-		"took effect, as the fault says":                   {"/ok", nil, nil, busy.WithRetry(fault.Retry{Effect: fault.EffectCommitted}), "no. This call took effect: do not repeat it."},
-		"took effect, and the arguments are wrong":         {"/ok", nil, nil, fault.Invalid("n", 1, "a string"), "no. " + tookEffect},
-		"took effect, and can be repeated":                 {"/ok", harmless, nil, busy.After(time.Minute), "yes, after 60 s (attempt 2 of 3). A repetition does no harm."},
-		"took effect, and cannot":                          {"/ok", harmless, nil, busy.Never("Ask Ann"), "no. " + tookEffect + " Ask Ann."},
-		"took effect, of a tool that only reads":           {"/ok", readOnly, nil, busy.After(time.Minute), "yes, after 60 s (attempt 2 of 3)."},
-		"lost, and then a connection is refused":           {"/hang-up", nil, nil, errRefused, mayHave},
-		"lost, and a rule says that nothing did":           {"/hang-up", nil, refusedRule, errElse, mayHave},
-		"lost, and the handler has looked":                 {"/hang-up", nil, nil, saysNone, "yes, after W (attempt 2 of 3). " + nothingDone},
-		"lost, and can be repeated":                        {"/hang-up", harmless, nil, busy.After(time.Minute), "yes, after 60 s (attempt 2 of 3). A repetition does no harm."},
-		"refused, and the fault says that it is not known": {"/limited", nil, &retry.Options{Witnessed: always}, busy.WithRetry(fault.Retry{Effect: fault.EffectUnknown}), mayHave},
-		"refused, of a tool that is witnessed":             {"/limited", nil, &retry.Options{Witnessed: always}, errReset, "yes, after W (attempt 2 of 3). " + nothingDone},
-		"refused, of one that is not":                      {"/limited", nil, &retry.Options{Witnessed: never}, errReset, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, text := tells(t, tc.tool, tc.opts, func(ctx context.Context) error {
-				send(ctx, client, http.MethodPost, service.URL+tc.path)
-				return tc.err
-			})
-			if tc.want == "" {
-				require.NotContains(t, text, "Retry: ")
-				require.NotContains(t, text, "effect")
-				return
-			}
-			require.Contains(t, shown(text)+"\n", "\nRetry: "+tc.want+"\n")
 		})
 	}
 }

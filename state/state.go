@@ -21,8 +21,7 @@
 //
 // [From] takes the value for the whole call: the middleware saves what was changed
 // when the handler has succeeded. [Update] changes it at once. Use it where calls run at
-// the same time: no update is lost. [Shared] is for what all conversations share: a pool, a
-// client.
+// the same time: no update is lost.
 package state
 
 import (
@@ -36,7 +35,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -119,15 +117,12 @@ func (h Handle) LogValue() slog.Value {
 	return slog.StringValue(string(h[:4]) + "...")
 }
 
-// Middleware is [New], or nil if o is nil. With it *Options fits the field State of mcpchain.Options.
-func (o *Options) Middleware(optional.State) mcp.Middleware { return optional.New(o, New) }
-
 // New returns a middleware that lets handlers use [From], [Update], [Create] and
 // [Delete]. opts may be nil. A call that uses none of them costs nothing but its
 // context. It panics when an option makes no sense.
 func New(opts *Options) mcp.Middleware {
 	k := newKeeper("state.New", opts)
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	return call.WrapLayer("state.New", call.Func(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Quiet() || c.Notification() {
 			return next(ctx, c.Method(), req)
 		}
@@ -139,7 +134,7 @@ func New(opts *Options) mcp.Middleware {
 			}
 		}
 		return res, err
-	})
+	}), nil)
 }
 
 // From returns the value of the conversation that the call belongs to, to be read and

@@ -97,6 +97,23 @@ func mustLook(t testing.TB, mw mcp.Middleware, owner, handle string) cart {
 	return value
 }
 
+// raise counts once more in a value.
+func raise(t testing.TB, mw mcp.Middleware, owner, handle string) error {
+	t.Helper()
+	return do(t, mw, owner, handle, func(ctx context.Context) error {
+		return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
+	})
+}
+
+// put makes a value of a size.
+func put(t testing.TB, mw mcp.Middleware, owner string, size int) error {
+	t.Helper()
+	return do(t, mw, owner, "", func(ctx context.Context) error {
+		_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size)}})
+		return err
+	})
+}
+
 func kindOf(err error) fault.Kind {
 	var f *fault.Error
 	errors.As(err, &f)
@@ -140,9 +157,7 @@ func TestAHandleOfSomebodyElse(t *testing.T) {
 		_, err := look(t, mw, "bob", handle)
 		require.Error(t, err)
 		texts = append(texts, err.Error())
-		require.Error(t, do(t, mw, "bob", handle, func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-		}))
+		require.Error(t, raise(t, mw, "bob", handle))
 		require.NoError(t, do(t, mw, "bob", handle, state.Delete))
 	}
 	for _, text := range texts {
@@ -171,9 +186,7 @@ func TestTheHandleBeforeInItsPlace(t *testing.T) {
 	for _, handle := range []string{strings.Repeat("a", 26) + h[26:], h[26:], "0"} {
 		_, err := look(t, mw, "bob", handle)
 		require.Equal(t, fault.KindNotFound, kindOf(err))
-		require.Equal(t, fault.KindNotFound, kindOf(do(t, mw, "bob", handle, func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-		})))
+		require.Equal(t, fault.KindNotFound, kindOf(raise(t, mw, "bob", handle)))
 		require.NoError(t, do(t, mw, "bob", handle, state.Delete))
 	}
 	require.Equal(t, 7, mustLook(t, mw, "bob", h).Count)
@@ -276,9 +289,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 		mw := state.New(&state.Options{Store: shared})
 		work.Go(func() {
 			for range 50 {
-				require.NoError(t, do(t, mw, "alice", h, func(ctx context.Context) error {
-					return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-				}))
+				require.NoError(t, raise(t, mw, "alice", h))
 			}
 		})
 	}
@@ -304,9 +315,7 @@ func TestExpiry(t *testing.T) {
 		for range 5 {
 			time.Sleep(10 * time.Minute)
 			mustLook(t, sliding, "alice", h)
-			require.NoError(t, do(t, fixed, "alice", f, func(ctx context.Context) error {
-				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-			}))
+			require.NoError(t, raise(t, fixed, "alice", f))
 		}
 		time.Sleep(10*time.Minute + time.Second)
 		mustLook(t, sliding, "alice", h)
@@ -339,29 +348,13 @@ func TestNoClockOfAnotherServer(t *testing.T) {
 		timed.ttls = nil
 		for _, s := range []mcp.Middleware{server(true), server(true)} {
 			time.Sleep(29 * time.Minute)
-			require.NoError(t, do(t, s, "alice", h, func(ctx context.Context) error {
-				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-			}))
+			require.NoError(t, raise(t, s, "alice", h))
 		}
 		require.Equal(t, []time.Duration{store.KeepTTL, store.KeepTTL}, timed.ttls)
 		time.Sleep(2 * time.Minute)
 		_, err := look(t, server(true), "alice", h)
 		require.Equal(t, fault.KindNotFound, kindOf(err))
 	})
-}
-
-// TestAnUpdateOfWhatAnotherServerWrote is one write, and so is one that fails, because it used the value.
-func TestAnUpdateOfWhatAnotherServerWrote(t *testing.T) {
-	timed := &timed{Store: store.NewMemory(nil)}
-	h := begin(t, state.New(&state.Options{Store: timed}), "alice", cart{})
-	for _, fails := range []error{nil, errors.New("no")} {
-		timed.ttls = nil
-		err := do(t, state.New(&state.Options{Store: timed}), "alice", h, func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return fails })
-		})
-		require.Equal(t, fails != nil, err != nil)
-		require.Equal(t, []time.Duration{time.Hour}, timed.ttls)
-	}
 }
 
 type timed struct {
@@ -413,10 +406,7 @@ func TestLimits(t *testing.T) {
 			return state.Update(ctx, func(c *cart) error { c.Items = []string{strings.Repeat("x", 100)}; return nil })
 		}
 		require.Equal(t, fault.KindPreconditionFailed, kindOf(do(t, mw, "carol", h, large)))
-		require.Equal(t, fault.KindPreconditionFailed, kindOf(do(t, mw, "carol", "", func(ctx context.Context) error {
-			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 100)}})
-			return err
-		})))
+		require.Equal(t, fault.KindPreconditionFailed, kindOf(put(t, mw, "carol", 100)))
 		require.Empty(t, mustLook(t, mw, "carol", h).Items)
 	})
 }
@@ -439,10 +429,7 @@ func TestBytesOfAnOwnerAreBounded(t *testing.T) {
 		opts := &state.Options{Store: shared, Limits: state.Limits{OwnerBytes: 100_000}}
 		servers := []mcp.Middleware{state.New(opts), state.New(opts)}
 		create := func(owner string, size int) error {
-			return do(t, servers[size%2], owner, "", func(ctx context.Context) error {
-				_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size)}})
-				return err
-			})
+			return put(t, servers[size%2], owner, size)
 		}
 		h := begin(t, servers[0], "alice", cart{})
 		n := 0
@@ -487,11 +474,6 @@ func TestBytesOfAnOwnerAreBounded(t *testing.T) {
 		require.Error(t, create("alice", 10_000))
 		time.Sleep(time.Second)
 		require.NoError(t, create("alice", 10_000), "the wait is true")
-
-		unbounded := state.New(&state.Options{Limits: state.Limits{OwnerBytes: -1, PerOwner: -1}})
-		for range 200 {
-			begin(t, unbounded, "alice", cart{Items: []string{strings.Repeat("x", 60_000)}})
-		}
 	})
 }
 
@@ -500,10 +482,7 @@ func TestOneOwnerDoesNotFillTheDefaultStore(t *testing.T) {
 	mw := state.New(&state.Options{Limits: state.Limits{PerOwner: -1}})
 	fill := func(owner string) (n int) {
 		for ; n < 2000; n++ {
-			if do(t, mw, owner, "", func(ctx context.Context) error {
-				_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 60_000)}})
-				return err
-			}) != nil {
+			if put(t, mw, owner, 60_000) != nil {
 				break
 			}
 		}
@@ -516,70 +495,39 @@ func TestOneOwnerDoesNotFillTheDefaultStore(t *testing.T) {
 	begin(t, mw, "bob", cart{Items: []string{strings.Repeat("x", 1000)}})
 }
 
-// TestSessionsShareTheBoundOfTheirOwner proves that an owner with many sessions keeps no
-// more.
-func TestSessionsShareTheBoundOfTheirOwner(t *testing.T) {
-	mw := state.New(&state.Options{Limits: state.Limits{OwnerBytes: 50_000}, Owner: func(context.Context, mcp.Request) string { return "alice" }})
-	full := 0
-	for range 10 {
-		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
-			Handlers: map[string]harness.Handler{"keep": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-				v, err := state.From[cart](ctx)
-				if err != nil {
-					return nil, err
-				}
-				v.Items = []string{strings.Repeat("x", 10_000)}
-				return harness.Success(req), nil
-			}},
-			Middleware: []mcp.Middleware{mw},
-		})
-		if text := s.Call(t, "keep").Text(); strings.Contains(text, "take all the room") {
-			full++
-		}
-	}
-	require.Equal(t, 6, full)
-}
-
 // TestWhatAStoreThatFailsMayHaveDone: a handler that asks for the store may have changed something before, whatever
 // became of its question.
 func TestWhatAStoreThatFailsMayHaveDone(t *testing.T) {
 	for name, c := range map[string]struct {
-		err                    error
-		create, update, saving fault.Effect
-		kind                   fault.Kind
+		err    error
+		effect fault.Effect
+		kind   fault.Kind
+		after  float64
 	}{
-		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"broken":    {errors.New("EOF"), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectUnknown, fault.EffectUnknown, fault.EffectUnknown, fault.KindServiceUnavailable},
-		"too large": {store.ErrTooLarge, "", "", "", fault.KindPreconditionFailed},
+		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectUnknown, fault.KindServiceUnavailable, 90},
+		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectUnknown, fault.KindServiceUnavailable, 1},
+		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectUnknown, fault.KindServiceUnavailable, 7},
+		"too large": {store.ErrTooLarge, "", fault.KindPreconditionFailed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := &failing{Store: store.NewMemory(nil)}
 			mw := state.New(&state.Options{Store: broken})
 			h := begin(t, mw, "alice", cart{})
 			broken.err = c.err
-			check := func(want fault.Effect, handle string, handler func(ctx context.Context) error) {
+			check := func(handle string, handler func(ctx context.Context) error) {
 				t.Helper()
 				err := do(t, mw, "alice", handle, handler)
 				require.Equal(t, c.kind, kindOf(err))
-				if want == "" {
-					return
-				}
-				require.Equal(t, want, retryOf(t, err).Effect)
-				switch name {
-				case "full":
-					require.InDelta(t, 90, retryOf(t, err).RetryAfterSeconds, 0)
-					require.ErrorContains(t, err, "is full")
-				case "a fault":
-					require.InDelta(t, 7, retryOf(t, err).RetryAfterSeconds, 0)
+				if c.effect != "" {
+					require.Equal(t, c.effect, retryOf(t, err).Effect)
+					require.InDelta(t, c.after, retryOf(t, err).RetryAfterSeconds, 0)
 				}
 			}
-			check(c.create, "", func(ctx context.Context) error { _, err := state.Create(ctx, cart{}); return err })
-			check(c.update, h, func(ctx context.Context) error {
+			check("", func(ctx context.Context) error { _, err := state.Create(ctx, cart{}); return err })
+			check(h, func(ctx context.Context) error {
 				return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
 			})
-			check(c.saving, h, func(ctx context.Context) error {
+			check(h, func(ctx context.Context) error {
 				v, err := state.From[cart](ctx)
 				if err == nil {
 					v.Count++
@@ -614,19 +562,14 @@ func TestAValueThatExpiresDuringFrom(t *testing.T) {
 		kind  fault.Kind
 		says  string
 	}{
-		"expired":              {runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
-		"put off, and expired": {begin: 50 * time.Minute, runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
-		"put off":              {begin: 50 * time.Minute, runs: 59 * time.Minute},
-		"fixed":                {opts: state.Options{Fixed: true}, begin: 50 * time.Minute, runs: 10 * time.Minute, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"expired": {runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
+		"put off": {begin: 50 * time.Minute, runs: 59 * time.Minute},
+		"fixed":   {opts: state.Options{Fixed: true}, begin: 50 * time.Minute, runs: 10 * time.Minute, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
 		"its place is another's": {opts: state.Options{Limits: state.Limits{PerOwner: 1}}, runs: time.Hour, other: func(t *testing.T, mw mcp.Middleware, _ string) {
 			t.Helper()
 			begin(t, mw, "alice", cart{})
 		}, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
 		"put off, and deleted": {begin: 50 * time.Minute, runs: 30 * time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
-			t.Helper()
-			require.NoError(t, do(t, mw, "alice", h, state.Delete))
-		}, kind: fault.KindConflict, says: "another call has changed"},
-		"deleted, and empty": {opts: state.Options{Codec: blank{}}, runs: time.Minute, other: func(t *testing.T, mw mcp.Middleware, h string) {
 			t.Helper()
 			require.NoError(t, do(t, mw, "alice", h, state.Delete))
 		}, kind: fault.KindConflict, says: "another call has changed"},
@@ -667,23 +610,6 @@ func TestAValueThatExpiresDuringFrom(t *testing.T) {
 	}
 }
 
-// blank is a codec that writes nothing for nothing.
-type blank struct{}
-
-func (blank) Marshal(v any) ([]byte, error) {
-	if v.(*cart).Count == 0 {
-		return nil, nil
-	}
-	return json.Marshal(v)
-}
-
-func (blank) Unmarshal(data []byte, v any) error {
-	if len(data) == 0 {
-		return nil
-	}
-	return json.Unmarshal(data, v)
-}
-
 // TestAnUpdateOfWhatIsDeletedMeanwhile does not bring it back.
 func TestAnUpdateOfWhatIsDeletedMeanwhile(t *testing.T) {
 	mw := state.New(nil)
@@ -702,36 +628,12 @@ func TestAnUpdateOfWhatIsDeletedMeanwhile(t *testing.T) {
 	require.Equal(t, fault.KindNotFound, kindOf(err))
 }
 
-// TestALookCountsOn: a value whose end was put off takes its room as before.
-func TestALookCountsOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mw := state.New(&state.Options{Limits: state.Limits{OwnerBytes: 30_000}})
-		handles := []string{}
-		for range 2 {
-			handles = append(handles, begin(t, mw, "alice", cart{Items: []string{strings.Repeat("x", 10_000)}}))
-		}
-		time.Sleep(30 * time.Minute)
-		for _, h := range handles {
-			mustLook(t, mw, "alice", h)
-		}
-		err := do(t, mw, "alice", "", func(ctx context.Context) error {
-			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", 10_000)}})
-			return err
-		})
-		require.Equal(t, fault.KindRateLimited, kindOf(err))
-		require.InDelta(t, time.Hour.Seconds(), retryOf(t, err).RetryAfterSeconds, 0, "since the look")
-	})
-}
-
 // TestTheLargestValue is one that is as large as it may be, as it is written.
 func TestTheLargestValue(t *testing.T) {
 	mw := state.New(&state.Options{Limits: state.Limits{ValueBytes: 100}})
 	frame := len(`{"items":[""]}`)
 	for size, fits := range map[int]bool{100: true, 101: false} {
-		err := do(t, mw, "alice", "", func(ctx context.Context) error {
-			_, err := state.Create(ctx, cart{Items: []string{strings.Repeat("x", size-frame)}})
-			return err
-		})
+		err := put(t, mw, "alice", size-frame)
 		require.Equal(t, fits, err == nil, size)
 	}
 }
@@ -848,29 +750,7 @@ func TestProgrammersErrors(t *testing.T) {
 		"state.New: Options.Expiry is negative; leave it zero for the default":            func() { state.New(&state.Options{Expiry: -1}) },
 		"state.New: Options.Limits.ValueBytes is negative; leave it zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
 		"state.For: Options.Store is nil; give the store that the middleware has":         func() { state.For[cart](nil) },
-		"state.Share: open is nil; give the function that opens the resource":             func() { state.Share[int](nil, nil, nil) },
 	} {
 		require.PanicsWithValue(t, want, wrong)
-	}
-}
-
-func BenchmarkState(b *testing.B) {
-	mw := state.New(nil)
-	h := begin(b, mw, "alice", cart{Items: []string{"tea", "milk"}})
-	for name, handler := range map[string]func(context.Context) error{
-		"unused": func(context.Context) error { return nil },
-		"from":   func(ctx context.Context) error { _, err := state.From[cart](ctx); return err },
-		"update": func(ctx context.Context) error {
-			return state.Update(ctx, func(c *cart) error { c.Count++; return nil })
-		},
-	} {
-		server := mw(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) { return nil, handler(ctx) })
-		req := request("alice", h)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = server(b.Context(), "tools/call", req)
-			}
-		})
 	}
 }

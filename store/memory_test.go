@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,34 +31,6 @@ func FuzzMemoryAgainstAMap(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			storetest.Model(t, storetest.Config{New: newMemory, Advance: time.Sleep}, program)
 		})
-	})
-}
-
-func TestMemoryRefusesWhatHasNoRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 3*161 + 10})
-		for i := range 3 {
-			_, ok, err := m.Swap(t.Context(), fmt.Sprint(i), 0, nil, time.Duration(i+1)*time.Minute)
-			require.NoError(t, err)
-			require.True(t, ok)
-		}
-		_, ok, err := m.Swap(t.Context(), "3", 0, nil, time.Hour)
-		require.ErrorIs(t, err, store.ErrFull)
-		require.False(t, ok)
-		_, err = m.Add(t.Context(), "3", 1, time.Hour)
-		require.ErrorIs(t, err, store.ErrFull)
-
-		item, err := m.Get(t.Context(), "2")
-		require.NoError(t, err)
-		_, ok, err = m.Swap(t.Context(), "2", item.Version, []byte("changed"), time.Hour)
-		require.NoError(t, err, "what is there may be changed")
-		require.True(t, ok)
-
-		time.Sleep(time.Minute)
-		_, ok, err = m.Swap(t.Context(), "3", 0, nil, time.Hour)
-		require.NoError(t, err, "the first has expired")
-		require.True(t, ok)
-		require.Equal(t, 3, m.Len())
 	})
 }
 
@@ -199,43 +170,6 @@ func TestALookAtWhatExpiresIsBounded(t *testing.T) {
 	require.InDelta(t, 1000*time.Minute, room.After, float64(time.Minute))
 }
 
-// TestNothingOfAGroupIsLeft stores and removes at random; then as much fits as at first.
-func TestNothingOfAGroupIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 50_000})
-		random := rand.New(rand.NewPCG(3, 4))
-		for range 5000 {
-			key := fmt.Sprintf("%d|%d", random.IntN(5), random.IntN(20))
-			item, err := m.Get(t.Context(), key)
-			require.NoError(t, err)
-			ctx := store.Within(t.Context(), store.Bound{Keys: random.IntN(15), Bytes: random.IntN(5) * 1000})
-			switch random.IntN(6) {
-			case 0:
-				_, err = m.Delete(ctx, key, item.Version)
-			case 1:
-				_, err = m.Add(ctx, key+"n", 1, time.Duration(1+random.IntN(60))*time.Second)
-			case 2:
-				time.Sleep(time.Duration(random.IntN(5)) * time.Second)
-			default:
-				_, _, err = m.Swap(ctx, key, item.Version, make([]byte, random.IntN(2000)), time.Duration(1+random.IntN(60))*time.Second)
-			}
-			if err != nil {
-				require.True(t, store.NotStored(err), "%v", err)
-			}
-		}
-		time.Sleep(2 * time.Minute)
-		const value = 5000
-		fits := 50_000 / (value + store.Overhead + len("new0"))
-		for i := range fits {
-			_, _, err := m.Swap(t.Context(), fmt.Sprint("new", i), 0, make([]byte, value), time.Hour)
-			require.NoError(t, err)
-		}
-		_, _, err := m.Swap(t.Context(), "more", 0, make([]byte, value), time.Hour)
-		require.ErrorIs(t, err, store.ErrFull)
-		require.Equal(t, fits, m.Len())
-	})
-}
-
 // TestMemoryIsBounded stores keys that nobody asks for again, a million where there is time.
 func TestMemoryIsBounded(t *testing.T) {
 	more := 1
@@ -288,48 +222,6 @@ func TestProgrammersErrors(t *testing.T) {
 		store.NewMemory(&store.MemoryOptions{MaxBytes: -1})
 	})
 	require.Panics(t, func() { _, _, _ = store.Acquire(t.Context(), store.NewMemory(nil), "k", nil, time.Hour) })
-}
-
-func BenchmarkMemory(b *testing.B) {
-	m := store.NewMemory(nil)
-	item, _, err := m.Swap(b.Context(), "there", 0, make([]byte, 1000), time.Hour)
-	require.NoError(b, err)
-	b.Run("hit", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = m.Get(b.Context(), "there")
-		}
-	})
-	b.Run("miss", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = m.Get(b.Context(), "absent")
-		}
-	})
-	b.Run("swap", func(b *testing.B) {
-		b.ReportAllocs()
-		value := make([]byte, 1000)
-		for b.Loop() {
-			item, _, _ = m.Swap(b.Context(), "there", item.Version, value, time.Hour)
-		}
-	})
-	b.Run("add", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = m.Add(b.Context(), "n", 1, time.Hour)
-		}
-	})
-	b.Run("hit by all at once", func(b *testing.B) {
-		var misses atomic.Int32
-		b.RunParallel(func(p *testing.PB) {
-			for p.Next() {
-				if item, _ := m.Get(b.Context(), "there"); item.Version == 0 {
-					misses.Add(1)
-				}
-			}
-		})
-		require.Zero(b, misses.Load())
-	})
 }
 
 // TestMemoryDoIsOneStep: who looks meanwhile sees all operations or none.

@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/internal/speak"
 	"github.com/mcpchain/mcpchain/transport"
@@ -163,32 +162,6 @@ func TestOwnUnknownMethods(t *testing.T) {
 		_, _ = io.WriteString(w, own)
 	}), nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
 	require.Equal(t, own, recorder.Body.String())
-}
-
-// TestSessionsOutliveUnknownMethods: a client that asked for a method that is not there reads why, and its session goes on.
-func TestSessionsOutliveUnknownMethods(t *testing.T) {
-	if speak.Oldest { // its client reads no body of such an answer
-		t.Skip()
-	}
-	for _, of := range sorts() {
-		t.Run(of.name, func(t *testing.T) {
-			server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-			server.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}}, returns(nil))
-			server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
-			web := httptest.NewServer(transport.HTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &of.opts),
-				&transport.Options{Logger: slog.New(slog.DiscardHandler)}))
-			defer web.Close()
-			client := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil)
-			require.NoError(t, mcp.AddSendingCustomMethod[*mcp.ListToolsParams, *mcp.ListToolsResult](client, "acme/nope"))
-			session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}, speak.Version(of.version))
-			require.NoError(t, err)
-			defer session.Close()
-			_, err = mcp.CallCustomMethod[*mcp.ListToolsParams, *mcp.ListToolsResult](t.Context(), session, "acme/nope", &mcp.ListToolsParams{})
-			require.ErrorContains(t, err, "this server does not have the method 'acme/nope'")
-			_, err = session.ListTools(t.Context(), nil)
-			require.NoError(t, err)
-		})
-	}
 }
 
 // FuzzBodies: what the SDK takes it gets unchanged, and of what it refuses nothing leaves in its words.

@@ -293,27 +293,3 @@ func TestStreams(t *testing.T) {
 		})
 	}
 }
-
-// TestNoBoundOfStreams with a negative number.
-func TestNoBoundOfStreams(t *testing.T) {
-	handler := transport.HTTP(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.WriteHeader(http.StatusOK)
-		<-req.Context().Done()
-	}), &transport.Options{Bounds: transport.Bounds{Streams: -1}})
-	ctx, end := context.WithCancel(t.Context())
-	opened := make(chan int)
-	for range 1100 {
-		go func() {
-			req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
-			req.RemoteAddr = "192.0.2.1:1"
-			w := httptest.NewRecorder()
-			handler.ServeHTTP(w, req)
-			opened <- w.Code
-		}()
-	}
-	time.AfterFunc(50*time.Millisecond, end)
-	for range 1100 {
-		require.Equal(t, 200, <-opened)
-	}
-}

@@ -339,40 +339,6 @@ func (h *hostless) RoundTrip(req *http.Request) (*http.Response, error) {
 	return h.wiretap.roundTrip(req.Clone(req.Context()), req.URL.Host)
 }
 
-// TestTheStatusIsWritten before the call fails: progress in a stream of events, or an event for clients
-// that resume. Without a stream there is no such thing, and only the answer is sent.
-func TestTheStatusIsWritten(t *testing.T) {
-	for _, of := range sorts() {
-		t.Run(of.name, func(t *testing.T) {
-			tap := &wiretap{token: "t"}
-			server := failing{fail: func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 1})
-				if err != nil && !of.opts.JSONResponse { // there is no place for progress in one JSON message
-					return nil, err
-				}
-				return nil, fault.Unauthenticated("")
-			}}
-			text, err := server.call(t, of, tap)
-			if of.opts.JSONResponse {
-				require.Equal(t, 401, tap.status)
-				require.ErrorContains(t, err, "Not authenticated: this call needs valid credentials.")
-				return
-			}
-			require.Equal(t, 200, tap.status)
-			require.NoError(t, err)
-			require.Contains(t, text, "Not authenticated: this call needs valid credentials.")
-		})
-	}
-	resumable := sort{"", "2025-11-25", mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}}
-	tap := &wiretap{token: "t"}
-	text, err := failing{fail: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, fault.Unauthenticated("")
-	}}.call(t, resumable, tap)
-	require.NoError(t, err)
-	require.Equal(t, 200, tap.status)
-	require.Contains(t, text, "Not authenticated")
-}
-
 // TestBatchesAreNotChallenged: the status would be that of every call.
 func TestBatchesAreNotChallenged(t *testing.T) {
 	for _, inJSON := range []bool{false, true} {
@@ -405,21 +371,6 @@ func TestBatchesAreNotChallenged(t *testing.T) {
 	}
 }
 
-// TestAWaitWithoutEnd is sent as the longest one that there is, whoever bounds it.
-func TestAWaitWithoutEnd(t *testing.T) {
-	endless := fault.RateLimited("the API", 0).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300})
-	for _, bare := range []bool{false, true} {
-		for _, of := range sorts() {
-			t.Run(fmt.Sprintf("bare=%v/%s", bare, of.name), func(t *testing.T) {
-				tap := &wiretap{}
-				_, _ = failing{fail: returns(endless), bare: bare, transport: &transport.Options{Statuses: true}}.call(t, of, tap)
-				require.Equal(t, 429, tap.status)
-				require.Equal(t, "2592000", tap.header.Get("Retry-After"))
-			})
-		}
-	}
-}
-
 // TestStatuses: what passes is 200, unless the host wants its status.
 func TestStatuses(t *testing.T) {
 	limited := fault.RateLimited("the API", 90*time.Second)
@@ -431,6 +382,7 @@ func TestStatuses(t *testing.T) {
 		"limited":          {limited, 429, "90"},
 		"limited for good": {limited.Never("no"), 200, ""},
 		"unavailable":      {fault.Unavailable("the API").WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 0.2, Effect: fault.EffectNone}), 503, "1"},
+		"endless":          {limited.WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1e300}), 429, "2592000"}, // the longest wait that there is
 		"may have changed": {fault.Unavailable("the API").WithRetry(fault.Retry{Effect: fault.EffectUnknown}), 200, ""},
 		"another":          {fault.NotFound("note", "x"), 200, ""},
 	} {

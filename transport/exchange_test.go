@@ -2,14 +2,12 @@ package transport_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,26 +156,6 @@ func (w *counting) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *counting) FlushError() error {
 	*w.flushes++
 	return http.NewResponseController(w.ResponseWriter).Flush()
-}
-
-// TestTwice: the handler of another HTTP inside changes nothing.
-func TestTwice(t *testing.T) {
-	large := bytes.Repeat([]byte("x"), 1<<20)
-	web := httptest.NewServer(transport.HTTP(mcprecover.HTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.Header[exchange.Header]) != 1 || strings.Count(r.Header.Get("Connection"), exchange.Header) > 1 {
-			t.Error(r.Header)
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(large)
-	}), nil), nil))
-	defer web.Close()
-	resp, err := http.Post(web.URL, "application/json", nil)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Len(t, got, len(large))
-	require.Equal(t, strconv.Itoa(len(large)), resp.Header.Get("Content-Length"))
 }
 
 // TestTwiceShowsNothing: over raw HTTP, a handler gets the headers that its client sent, and no name of ours, however

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,30 +41,6 @@ func post(t *testing.T, log *harness.Log, jsonResponse bool, version, method, bo
 	return res.StatusCode, string(raw)
 }
 
-var referenceLine = regexp.MustCompile(`Reference: ([0-9a-f-]{36})`)
-
-// TestHTTPHidesWhatTheSDKAnswers sends what no middleware sees.
-func TestHTTPHidesWhatTheSDKAnswers(t *testing.T) {
-	for name, body := range map[string]string{
-		"no JSON":          `{"jsonrpc":"2.0","id":1,"method":"` + harness.Canary,
-		"wrong parameters": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":{"a":"` + harness.Canary + `"},"arguments":7}}`,
-		"unknown version":  `{"jsonrpc":"` + harness.Canary + `","id":1,"method":"tools/call"}`,
-		"an ID of objects": `{"jsonrpc":"2.0","id":{"a":1},"method":"tools/call"}`,
-	} {
-		for _, jsonResponse := range []bool{true, false} {
-			t.Run(name, func(t *testing.T) {
-				log := &harness.Log{}
-				status, answer := post(t, log, jsonResponse, "2025-11-25", http.MethodPost, body)
-				require.NotContains(t, answer, harness.Canary)
-				require.NotRegexp(t, `mcp\.|json: |unmarshal|invalid character`, answer, "%d", status)
-				found := referenceLine.FindStringSubmatch(answer)
-				require.NotNil(t, found, "%d %s", status, answer)
-				require.Contains(t, log.String(), found[1])
-			})
-		}
-	}
-}
-
 // TestHTTPLeavesTheRest requires that other answers are as they were.
 func TestHTTPLeavesTheRest(t *testing.T) {
 	log := &harness.Log{}
@@ -82,19 +56,6 @@ func TestHTTPLeavesTheRest(t *testing.T) {
 	require.Contains(t, answer, "Unsupported protocol version")
 	require.Empty(t, log.String())
 	require.PanicsWithValue(t, "transport.HTTP: handler is nil; give the handler that serves MCP", func() { transport.HTTP(nil, nil) })
-}
-
-type panicking struct{ slog.Handler }
-
-func (panicking) Handle(context.Context, slog.Record) error { panic("no log") }
-
-// TestHTTPOutlivesItsLog answers although nothing can be recorded.
-func TestHTTPOutlivesItsLog(t *testing.T) {
-	recorder := httptest.NewRecorder()
-	transport.HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "json: "+harness.Canary, http.StatusBadRequest)
-	}), &transport.Options{Logger: slog.New(panicking{slog.NewTextHandler(io.Discard, nil)})}).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/", nil))
-	require.Regexp(t, "^Bad Request\nReference: ", recorder.Body.String())
 }
 
 // TestHTTPKeepsTheMessageWhole requires that what is sent in the place of an event is one.

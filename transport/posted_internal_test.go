@@ -60,16 +60,6 @@ func TestBodiesAreKeptOnce(t *testing.T) {
 	}
 }
 
-// TestBytesAfterSomeWereRead: a handler between may have looked at the beginning.
-func TestBytesAfterSomeWereRead(t *testing.T) {
-	b := newPosted(t, newLimits(Bounds{}), bytes.NewReader(filler(10_000)), 10_000)
-	_, err := io.ReadFull(b, make([]byte, 100))
-	require.NoError(t, err)
-	got, err := b.Bytes()
-	require.NoError(t, err)
-	require.Equal(t, filler(10_000), got)
-}
-
 // TestAnnouncedBodiesCostWhatCame: who announces 9 MiB and sends a little takes a little.
 func TestAnnouncedBodiesCostWhatCame(t *testing.T) {
 	l := newLimits(Bounds{})
@@ -83,39 +73,4 @@ func TestAnnouncedBodiesCostWhatCame(t *testing.T) {
 		_, all = l.bodies.Held("")
 		require.Zero(t, all)
 	}
-}
-
-// BenchmarkBody reads a body of 9 MiB: as the program does, and as the SDK does.
-func BenchmarkBody(b *testing.B) {
-	body := filler(9 << 20)
-	for name, announced := range map[string]int64{"known": int64(len(body)), "unknown": -1} {
-		b.Run("Bytes/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				p := newPosted(b, newLimits(Bounds{}), bytes.NewReader(body), announced)
-				if got, err := p.Bytes(); err != nil || len(got) != len(body) {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run("ReadAll/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				p := newPosted(b, newLimits(Bounds{}), bytes.NewReader(body), announced)
-				if got, err := io.ReadAll(p); err != nil || len(got) != len(body) {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("before", func(b *testing.B) { // a copy beside what the SDK reads, and one more of the program
-		b.ReportAllocs()
-		for b.Loop() {
-			var kept bytes.Buffer
-			got, err := io.ReadAll(io.TeeReader(bytes.NewReader(body), &kept))
-			if err != nil || len(got) != len(body) {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -130,27 +129,6 @@ func TestUnknownError(t *testing.T) {
 		require.Contains(t, string(got.Data), `"its":1`)
 		require.Contains(t, string(got.Data), `"similar_matches":["list"]`)
 	}
-}
-
-// TestFailuresAskOnce: a definition of a moment ago explains a failure, too.
-func TestFailuresAskOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		s := serve(t, harness.Older, raw(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, errors.New("no")
-		}), afterFailure(), func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == "tools/list" {
-					asked++
-				}
-				return next(ctx, method, req)
-			}
-		})
-		for range 100 {
-			require.Contains(t, invoke(t, s, "list", `{"owner":7}`).Text(), "Argument 'owner' expected a string")
-		}
-		require.LessOrEqual(t, asked, 2)
-	})
 }
 
 // TestUncheckedIsNoted: a handler can find out that nobody has checked the arguments.

@@ -70,13 +70,13 @@ func TestCredentialsAreRefused(t *testing.T) {
 			Logger:    log.Logger(),
 			Validate:  &validate.Options{Credentials: validate.RefuseCredentials, ToolCredentials: map[string]validate.Credentials{"code": validate.AllowCredentials}},
 			Correlate: &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}},
-			Batch:     &batch.Options{Lists: []batch.List{{Tool: "search", Item: "query", As: "search_many"}}},
-			Audit: &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
+			Batch:     batch.New(&batch.Options{Lists: []batch.List{{Tool: "search", Item: "query", As: "search_many"}}}),
+			Audit: audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
 					records += string(e.Line) + "\n"
 				}
 				return nil
-			}, nil)},
+			}, nil)}),
 		}))
 		for _, c := range []struct{ tool, args, want string }{
 			{"search", `{"query":"weather in Oslo","filter":{"limit":5,"tokens":512,"password":""}}`, ""},

@@ -3,7 +3,6 @@ package validate_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/validate"
@@ -168,46 +166,6 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// TestAFilterOutsideDoesNotApply: what stands outside is unknown to the chain. That is why the documentation wants
-// filters inside.
-func TestAFilterOutsideDoesNotApply(t *testing.T) {
-	misspelled := strings.TrimSuffix("list_orders_"+harness.Canary, "x") + "y"
-	for name, c := range map[string]struct {
-		chain  []mcp.Middleware
-		hidden bool // the name stays hidden
-	}{
-		"inside":                      {[]mcp.Middleware{validate.New(nil), filter}, true},
-		"outside":                     {[]mcp.Middleware{filter, validate.New(nil)}, false},
-		"outside, Names":              {[]mcp.Middleware{filter, validate.New(&validate.Options{Names: func(context.Context, string) []string { return nil }})}, true},
-		"between":                     {[]mcp.Middleware{middleware.Render(nil), filter, validate.New(nil)}, true},
-		"between, and lost behind it": {[]mcp.Middleware{middleware.Render(nil), filter, forgetful, validate.New(nil)}, false},
-	} {
-		s := serve(t, harness.Current, offers, c.chain...)
-		_, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: misspelled})
-		require.Error(t, err, name)
-		require.Equal(t, !c.hidden, strings.Contains(err.Error(), "Did you mean 'list_orders_"+harness.Canary+"'"), "%s: %v", name, err)
-	}
-}
-
-// TestSuggestionsOfSingleHandlers: what wraps one handler cannot ask for a list.
-func TestSuggestionsOfSingleHandlers(t *testing.T) {
-	harness.Each(t, []harness.Shape{harness.WrapResource, harness.WrapPrompt, harness.WrapTool}, func(t *testing.T, at harness.Place) {
-		unknown := func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-			message := fmt.Sprintf("unknown %s %q", map[string]string{"tools/call": "tool", "prompts/get": "prompt"}[at.Shape.Method()], call.Target(req))
-			if at.Shape == harness.WrapResource {
-				return nil, mcp.ResourceNotFoundError(call.Target(req))
-			}
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
-		}
-		s := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{"list_order": unknown}, Middleware: []mcp.Middleware{validate.New(nil)}, More: offers,
-		})
-		got := s.Call(t, "list_order")
-		require.NotNil(t, got.Protocol())
-		require.NotContains(t, got.Text(), "Did you mean")
-	})
-}
-
 // TestSuggestionsAreSure: a list that fails suggests nothing.
 func TestSuggestionsAreSure(t *testing.T) {
 	for name, inner := range map[string]mcp.Middleware{
@@ -229,22 +187,6 @@ func TestSuggestionsAreSure(t *testing.T) {
 			require.NotContains(t, s.Sent(), harness.Canary)
 		})
 	}
-}
-
-// TestManyPages: all of a list is looked at.
-func TestManyPages(t *testing.T) {
-	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-		Server: &mcp.ServerOptions{PageSize: 2}, Middleware: []mcp.Middleware{validate.New(nil)},
-		More: func(s *mcp.Server) {
-			for i := range 50 {
-				s.AddTool(&mcp.Tool{Name: fmt.Sprintf("a%03d", i), InputSchema: map[string]any{"type": "object"}}, echo)
-			}
-			s.AddTool(&mcp.Tool{Name: "zebra", InputSchema: map[string]any{"type": "object"}}, echo)
-			orders(s)
-		},
-	})
-	require.Equal(t, `unknown tool "zebar". Did you mean 'zebra'?`, invoke(t, s, "zebar", ``).Text())
-	require.Contains(t, invoke(t, s, "typed", `{}`).Text(), "'color' is required")
 }
 
 func TestUnknownToolAsToolError(t *testing.T) {
@@ -280,27 +222,4 @@ func TestHandlersOwnErrors(t *testing.T) {
 		})
 	}, validate.New(nil), filter)
 	require.Equal(t, `unknown tool "list_order"`, invoke(t, s, "it", ``).Text())
-}
-
-// TestOppositesAreNotSuggested: a name that means the opposite was not meant.
-func TestOppositesAreNotSuggested(t *testing.T) {
-	for sent, known := range map[string]string{"unlock_door": "lock_door", "exportOrders": "import_orders", "unpublish_all": "publish_all", "list_open": "list_not_open"} {
-		s := serve(t, harness.Current, func(s *mcp.Server) {
-			s.AddTool(&mcp.Tool{Name: known, InputSchema: map[string]any{"type": "object"}}, echo)
-			s.AddPrompt(&mcp.Prompt{Name: known}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				return &mcp.GetPromptResult{}, nil
-			})
-			s.AddResource(&mcp.Resource{Name: known, URI: "shop:///" + known}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-				return &mcp.ReadResourceResult{}, nil
-			})
-		}, validate.New(nil))
-		_, tool := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: sent})
-		_, prompt := s.Client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: sent})
-		_, resource := s.Client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "shop:///" + sent})
-		for _, err := range []error{tool, prompt, resource} {
-			var wire *jsonrpc.Error
-			require.ErrorAs(t, err, &wire)
-			require.NotContains(t, strings.ReplaceAll(wire.Message+string(wire.Data), sent, ""), known, sent)
-		}
-	}
 }

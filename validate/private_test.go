@@ -59,12 +59,12 @@ func TestSecretBesideTheMistake(t *testing.T) {
 				Logger: log.Logger(), Mask: masking,
 				Validate:  &validate.Options{RawTools: true, Credentials: validate.RecordCredentials},
 				Correlate: &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}},
-				Audit: &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
+				Audit: audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 					for _, e := range entries {
 						records += string(e.Line) + "\n"
 					}
 					return nil
-				}, nil)},
+				}, nil)}),
 			}))
 			for args, want := range map[string]string{
 				loginArgs: `{"password":<as you sent it>,"port":5432,"user":"ann"}`,
@@ -192,7 +192,7 @@ func TestSecretIsNotKept(t *testing.T) {
 		return res, err
 	})
 	s := serve(t, harness.Current, logins, mcpchain.Standard(&mcpchain.Options{
-		Logger: slog.New(slog.DiscardHandler), Replay: &replay.Options{},
+		Logger: slog.New(slog.DiscardHandler), Replay: replay.New(nil),
 	}, look))
 	require.Contains(t, invoke(t, s, "typed", loginArgs).Text(), `"password":<as you sent it>`)
 	require.Len(t, seen, 1)

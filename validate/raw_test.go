@@ -6,12 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -203,45 +199,6 @@ func TestRawToolsAndInventedNames(t *testing.T) {
 	require.Equal(t, "list", log.Only(t)["tool"], "the one that is served, and cannot be checked")
 }
 
-// TestRawToolsInALongList: a tool is checked wherever it stands in the list.
-func TestRawToolsInALongList(t *testing.T) {
-	log := harness.NewLog(slog.LevelWarn)
-	asked := 0
-	pages := func(mcp.Result, error) (mcp.Result, error) {
-		if asked++; asked < 1000 {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: fmt.Sprint(asked)}}, NextCursor: fmt.Sprint(asked)}, nil
-		}
-		return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list", InputSchema: json.RawMessage(listSchema)}}}, nil
-	}
-	s := serve(t, harness.Current, raw(echo), standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{RawTools: true}}), replace("tools/list", pages))
-	require.Contains(t, invoke(t, s, "list", `{"owner":"a","limit":500}`).Text(), "Argument 'limit' expected an integer of at most 100")
-	require.Empty(t, log.Records())
-}
-
-// TestRawToolsRefuseByTheSchemaOfNow: nobody is refused by a schema that the tool had a moment ago.
-func TestRawToolsRefuseByTheSchemaOfNow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked, schema := 0, listSchema
-		list := func(mcp.Result, error) (mcp.Result, error) {
-			asked++
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list", InputSchema: json.RawMessage(schema)}}}, nil
-		}
-		s := serve(t, harness.Current, raw(echo), validate.New(&validate.Options{RawTools: true}), replace("tools/list", list))
-		for range 5 {
-			require.Equal(t, `{"limit":10,"owner":"a"}`, invoke(t, s, "list", `{"owner":"a"}`).Text())
-		}
-		require.Equal(t, 1, asked)
-		schema = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
-		require.Equal(t, `{"name":"a"}`, invoke(t, s, "list", `{"name":"a"}`).Text(), "by the schema of before it lacks an owner")
-		require.Equal(t, 2, asked)
-		require.Contains(t, invoke(t, s, "list", `{"owner":"a"}`).Text(), "Argument 'name' is required")
-		require.Equal(t, 3, asked)
-		time.Sleep(time.Second)
-		require.Equal(t, `{"name":"a"}`, invoke(t, s, "list", `{"name":"a"}`).Text())
-		require.Equal(t, 4, asked)
-	})
-}
-
 // TestCorrectedForAnotherTool: the arguments that were sent with the name of another tool are not
 // corrected for this one.
 func TestCorrectedForAnotherTool(t *testing.T) {
@@ -281,56 +238,5 @@ func TestNumbersAreKept(t *testing.T) {
 		for sent, want := range map[string]string{`"5.0"`: "5", `5.0`: "5", `1e16`: "10000000000000000"} { // which Go reads into an integer
 			require.Contains(t, invoke(t, s, "post", `{"channel":`+sent+`,"mesage":"a"}`).Text(), `Try: post {"channel":`+want+`,"message":"a"}`)
 		}
-	}
-}
-
-// TestMeaningIsKept: what the caller said is never turned, by neither way of checking.
-func TestMeaningIsKept(t *testing.T) {
-	type input struct {
-		Force   bool   `json:"force,omitempty"`
-		Confirm string `json:"confirm,omitempty"`
-	}
-	const schema = `{"type":"object","properties":{"force":{"type":"boolean"},"confirm":{"const":"yes"}},"additionalProperties":false}`
-	handler := func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		return said("ran"), nil, nil
-	}
-	s := serve(t, harness.Current, func(s *mcp.Server) {
-		mcp.AddTool(s, &mcp.Tool{Name: "typed", InputSchema: json.RawMessage(schema)}, handler)
-		s.AddTool(&mcp.Tool{Name: "bare", InputSchema: json.RawMessage(schema)}, echo)
-		s.AddTool(&mcp.Tool{Name: "wrapped", InputSchema: json.RawMessage(schema)}, validate.Tool(json.RawMessage(schema), echo))
-	}, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{RawTools: true}}))
-	for _, tool := range []string{"typed", "bare", "wrapped"} {
-		for _, args := range []string{`{"no_force":true}`, `{"noforce":true}`, `{"confirm":"no"}`, `{"confirm":false}`, `{"force":"true","dry_run":true}`} {
-			got := invoke(t, s, tool, args)
-			require.Equal(t, fault.KindValidation, got.Fault().Kind(), args)
-			require.Nil(t, got.Fault().Data().CorrectedArguments, args)
-			require.NotContains(t, got.Text(), "Try:", args)
-			require.NotContains(t, got.Text(), "id you mean", args)
-		}
-		require.Contains(t, invoke(t, s, tool, `{"froce":true}`).Text(), `Try: `+tool+` {"force":true}`)
-	}
-}
-
-// TestOwnWordsStandFirst: a handler that says what to do about its arguments is heard, whole and first.
-func TestOwnWordsStandFirst(t *testing.T) {
-	const words = "You MUST ask the user which owner is meant.\nNever guess."
-	for name, h := range map[string]mcp.ToolHandler{
-		"result": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			res := said(words)
-			res.IsError = true
-			return res, nil
-		},
-		"fault": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, fault.New(fault.KindValidation, words)
-		},
-		"protocol error": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: words}
-		},
-	} {
-		s := serve(t, harness.Current, raw(h), standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Validate: &validate.Options{AfterFailure: true}}))
-		said, more, ok := strings.Cut(invoke(t, s, "list", `{"limit":"x"}`).Text(), words)
-		require.True(t, ok, name)
-		require.NotContains(t, said, "\n", "%s: only the label stands before them", name)
-		require.Contains(t, more, "Argument 'owner' is required", name)
 	}
 }

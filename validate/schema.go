@@ -15,8 +15,8 @@ import (
 )
 
 // maxText bounds the schemas that are kept, of all servers together, by the bytes of their texts: each
-// counts under its text, under every pointer to it and under every other form of its text. That is room for 7,000 typed tools of 400 bytes.
-// Compiled, a byte takes about 30; a schema that takes more counts as a longer one.
+// counts under its text, under every pointer to it and under every other form of its text. That is room for 5,000 typed tools of 400 bytes.
+// Compiled, a byte takes 30 to 80; a schema that takes more than 30 counts as a longer one.
 const (
 	maxText     = 6 << 20
 	bytesOfText = 30

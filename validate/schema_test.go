@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -82,72 +81,6 @@ func TestSchemasAreBounded(t *testing.T) {
 	before := c.text
 	require.NotNil(t, c.get(json.RawMessage(`{"description":"`+strings.Repeat("x", maxText)+`"}`)), "it is compiled for each call")
 	require.Equal(t, before, c.text)
-}
-
-// TestSchemasOfManyToolsAreKept counts how often 5,000 typed tools are compiled, each of which fails
-// again and again: once.
-func TestSchemasOfManyToolsAreKept(t *testing.T) {
-	type in struct {
-		Owner  string   `json:"owner" jsonschema:"the owner of the repository"`
-		Repo   string   `json:"repo" jsonschema:"the name of the repository"`
-		State  string   `json:"state,omitempty"`
-		Labels []string `json:"labels,omitempty" jsonschema:"only issues that have all of these"`
-		Count  int      `json:"count,omitempty"`
-	}
-	var c schemas
-	tools, first := make([]*jsonschema.Schema, 5000), make([]*explain.Schema, 5000)
-	compiled := 0
-	for round := range 3 {
-		for i := range tools {
-			if round == 0 {
-				s, err := jsonschema.For[in](nil)
-				require.NoError(t, err)
-				s.Description = fmt.Sprint("tool ", i)
-				tools[i] = s
-			}
-			schema, err := c.get(tools[i])()
-			require.NoError(t, err)
-			if schema != first[i] {
-				compiled++
-				first[i] = schema
-			}
-		}
-	}
-	require.Equal(t, len(tools), compiled)
-	t.Log(c.text, "of", maxText)
-}
-
-// TestSchemasCountByTheirMemory: a schema that takes more memory than its text says counts as a longer
-// one, and many of them leave no room for each other.
-func TestSchemasCountByTheirMemory(t *testing.T) {
-	n, soaking := 12, os.Getenv("MCPCHAIN_SOAK") != ""
-	if soaking {
-		n = 90 // for which there is no room
-	}
-	var c schemas
-	longer := 0
-	for i := range n {
-		text := fmt.Sprintf(`{"description":"%d","anyOf":[%s{}]}`, i, strings.Repeat(`{"minLength":1},`, 3000))
-		schema, err := c.get(json.RawMessage(text))()
-		require.NoError(t, err)
-		require.Greater(t, schema.Size(), 3000*500)
-		longer += schema.Size() / bytesOfText
-	}
-	require.Equal(t, soaking, longer > maxText)
-	if !soaking {
-		require.Equal(t, longer, c.text)
-		return
-	}
-	require.LessOrEqual(t, c.text, maxText)
-	require.Greater(t, c.text, maxText/2)
-	require.Less(t, len(c.kept), n)
-	memory := 0
-	for _, kept := range c.kept {
-		schema, err := kept.compile()
-		require.NoError(t, err)
-		memory += schema.Size()
-	}
-	require.LessOrEqual(t, memory, maxText*bytesOfText)
 }
 
 // TestGivenUpBeforeTheCheck: a call that nobody waits for does not pass unchecked because the

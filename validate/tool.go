@@ -31,15 +31,15 @@ import (
 // A handler that accepts more than its schema says is better left to a middleware with
 // [Options].AfterFailure.
 //
-// It is stricter than the SDK is with typed tools: a name that is sent twice, text that is
-// not UTF-8 and half of a surrogate pair are refused, and so is a value that breaks its
-// "format" where "$schema" names draft 7 or an older one.
+// The SDK's validator decides, as it does for typed tools. Beside it a name that is sent twice, text that is
+// not UTF-8 and half of a surrogate pair are refused. A pattern that package regexp cannot read is not checked.
 //
-// Arguments that would take more than about 50 ms to check are refused. Those are arguments
+// Arguments that would take too long to check are refused. Those are arguments
 // with more than 65,536 values. Depending on the schema, fewer are too many, such as
-// 800 KB of text that a pattern has to match. RawTools has the same bound.
+// a deep value for a schema with a choice at each level. RawTools has the same bound.
 //
-// Tool panics when the schema cannot be compiled or when h is nil.
+// Tool panics when the schema cannot be compiled or when h is nil. It can be compiled if it is of draft 2020-12
+// or 7, and refers to nothing outside of it.
 func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if h == nil {
 		panic("validate.Tool: h is nil; give the tool's handler")
@@ -53,7 +53,7 @@ func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if err != nil {
 		panic("validate.Tool: schema cannot be used: " + err.Error())
 	}
-	return middleware.Tool(h, call.WrapLayer(&checker{validator: v, schema: s}, nil))
+	return middleware.Tool(h, call.WrapLayer("validate.Tool", &checker{validator: v, schema: s}, nil))
 }
 
 // A checker is what Tool makes of a schema.

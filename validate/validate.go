@@ -157,7 +157,7 @@ type Options struct {
 // middlewares that hide or record, and outside of the innermost recovery.
 func New(opts *Options) mcp.Middleware {
 	v := newValidator("validate.New", opts)
-	return call.WrapLayer(v, nil)
+	return call.WrapLayer("validate.New", v, nil)
 }
 
 // A validator is what New makes of its options.

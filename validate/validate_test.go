@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -89,48 +88,6 @@ func fields(d fault.Data) []string {
 		names = append(names, v.Field)
 	}
 	return names
-}
-
-// TestMachineForm shows what a program gets.
-func TestMachineForm(t *testing.T) {
-	s := serve(t, harness.Current, orders, validate.New(nil))
-	got := invoke(t, s, "typed", `{"color":"red","items":[{"sku":"a","quantity":"five"}],"passwort":"x","password":5}`)
-	machine, err := json.Marshal(got.Tool().Meta[middleware.MetaKey])
-	require.NoError(t, err)
-	var d fault.Data
-	require.NoError(t, json.Unmarshal(machine, &d))
-	require.Len(t, d.Violations, 3)
-	byField := map[string]fault.Violation{}
-	for _, v := range d.Violations {
-		byField[v.Field] = v
-	}
-	require.Equal(t, fault.Violation{
-		Field: "items[0].quantity", Pointer: "/items/0/quantity", Rule: "type", Expected: "an integer", Received: "five",
-	}, byField["items[0].quantity"])
-	require.Nil(t, byField["password"].Received, "a secret's name")
-	require.Equal(t, "additionalProperties", byField["passwort"].Rule)
-}
-
-// TestSuccess proves that nothing happens to a call that succeeds, and that nothing
-// is asked for.
-func TestSuccess(t *testing.T) {
-	eras(t, func(t *testing.T, era harness.Era) {
-		var asked []string
-		spy := func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method != "notifications/initialized" {
-					asked = append(asked, method)
-				}
-				return next(ctx, method, req)
-			}
-		}
-		s := serve(t, era, orders, validate.New(nil), spy)
-		asked = nil
-		for _, tool := range []string{"typed", "raw"} {
-			require.JSONEq(t, `{"color":"red"}`, invoke(t, s, tool, `{"color":"red"}`).Text())
-		}
-		require.Equal(t, []string{"tools/call", "tools/call"}, asked)
-	})
 }
 
 // TestNothingOfTheSDK runs everything that cannot be explained: the caller reads a
@@ -313,18 +270,6 @@ func TestRenamed(t *testing.T) {
 	})
 }
 
-// TestToolAlone: without any middleware the answer is the same.
-func TestToolAlone(t *testing.T) {
-	eras(t, func(t *testing.T, era harness.Era) {
-		s := serve(t, era, orders)
-		got := invoke(t, s, "raw", `{"color":"red","items":[{"sku":"a","quantity":"five"}]}`)
-		require.Equal(t, fiveText, got.Text())
-		require.True(t, got.Tool().IsError)
-		require.Equal(t, fault.KindValidation, got.Fault().Kind())
-		require.JSONEq(t, `{"color":"red"}`, invoke(t, s, "raw", `{"color":"red"}`).Text())
-	})
-}
-
 func TestProgrammersMistakes(t *testing.T) {
 	for want, f := range map[string]func(){
 		"validate.Tool: h is nil; give the tool's handler":                                                  func() { validate.Tool(map[string]any{}, nil) },
@@ -367,20 +312,6 @@ func TestHideReceived(t *testing.T) {
 		require.Contains(t, invoke(t, s, tool, args).Text(), "expected a", tool)
 	}
 	require.NotContains(t, s.Sent(), harness.Canary)
-}
-
-func TestLimits(t *testing.T) {
-	list := strings.TrimSuffix(strings.Repeat(`{"sku":1,"quantity":"five"},`, 200), ",")
-	args := `{"color":"red","items":[` + list + `]}`
-	s := serve(t, harness.Current, orders, standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}))
-	for _, tool := range []string{"typed", "raw"} {
-		from := len(s.Sent())
-		got := invoke(t, s, tool, args)
-		require.Contains(t, got.Text(), "Validation Error: 400 arguments are wrong.\n- Argument 'items[0].")
-		require.Contains(t, got.Text(), " more.")
-		require.Less(t, len(s.Sent())-from, 4096)
-		require.Greater(t, len(got.Fault().Data().Violations), 5)
-	}
 }
 
 // TestManyViolations: what is not counted on is not told as if it were.
@@ -466,23 +397,6 @@ func TestSecretsOfHandlersErrors(t *testing.T) {
 	require.Contains(t, invoke(t, s, "raw", `{"shown":"`+harness.Canary+`"}`).Text(), "but received '")
 }
 
-// TestSameText: the same mistake is told in the same words.
-func TestSameText(t *testing.T) {
-	s := serve(t, harness.Current, orders, validate.New(nil))
-	args := `{"colour":5,"items":[{"skuu":1,"quantity":"five"},7,null],"note":true,"password":1,"more":1,"less":2}`
-	n, want := 200, ""
-	if os.Getenv("MCPCHAIN_SOAK") != "" {
-		n = 1000
-	}
-	for i := range n {
-		got := invoke(t, s, []string{"typed", "raw"}[i%2], args).Text()
-		if want == "" {
-			want = got
-		}
-		require.Equal(t, want, got)
-	}
-}
-
 // TestPairs proves that the answer is the same whatever else stands in the chain,
 // and where.
 func TestPairs(t *testing.T) {
@@ -519,29 +433,6 @@ func TestInnerMiddlewares(t *testing.T) {
 	require.Contains(t, invoke(t, s, "typed", `{}`).Text(), "'color' is required")
 	require.ErrorContains(t, outside, `validating "arguments": `)
 	require.Equal(t, outside, inside)
-}
-
-// TestShapes runs a handler's own failures through every shape: nothing of them
-// changes.
-func TestShapes(t *testing.T) {
-	errCanary := errors.New(harness.Canary)
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		m := mask.New(&mask.Options{Logger: slog.New(slog.DiscardHandler)})
-		handlers := map[string]harness.Handler{
-			"good": harness.Succeed(), "unknown": harness.Fail(errCanary), "fault": harness.Fail(fault.Denied("read", "it")),
-			"joined": harness.Fail(errors.Join(fault.Invalid("a", 1, "a string"), fault.Invalid("b", 2, "a string"))),
-		}
-		with := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m, validate.New(nil)}})
-		without := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: []mcp.Middleware{m}})
-		line := func(text string) string { first, _, _ := strings.Cut(text, "\nReference"); return first }
-		for name := range handlers {
-			got, want := with.Call(t, name), without.Call(t, name)
-			require.Equal(t, line(want.Text()), line(got.Text()), name)
-			require.Equal(t, want.Machine()["type"], got.Machine()["type"], name)
-		}
-		require.Equal(t, "Validation Error: 2 arguments are wrong.\n- Argument 'a' expected a string, but received 1.\n- Argument 'b' expected a string, but received 2.",
-			line(with.Call(t, "joined").Text()))
-	})
 }
 
 // TestOutput: an output that breaks its schema is the server's fault.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/probe"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/hide"

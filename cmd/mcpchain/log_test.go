@@ -167,16 +167,3 @@ func TestALogThatIsANamedPipe(t *testing.T) {
 	defer log.Close()
 	require.Contains(t, untilDropped(t, bufio.NewReader(log), wholeText), "because the file of -log did not take them")
 }
-
-// All that was logged is there when the program has ended, however much that is.
-func TestTheEndOfTheLog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	cmd, errs := program(t, "run", "-log", path)
-	s := session(t, "2025-11-25", cmd)
-	failing(t, s, 300)
-	require.NoError(t, s.Close())
-	require.Equal(t, 300, strings.Count(errs.String(), "a line with "))
-	log, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, 300, strings.Count(string(log), "mcp call"))
-}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -74,20 +72,6 @@ func (f *forgetful) times(tool string, n int) int {
 	return f.calls[tool+fmt.Sprintf(`{"n":%d}`, n)]
 }
 
-// Clients over HTTP are told the same.
-func TestALostSessionOverHTTP(t *testing.T) {
-	f := &forgetful{dead: map[string]bool{}, calls: map[string]int{}}
-	f.answers = func(w http.ResponseWriter, r *http.Request, _ *rpc.Message) { f.loses(w, r, http.StatusNotFound) }
-	cmd := exec.Command(os.Args[0], "run", "-http", "127.0.0.1:0", "-to", serveWeb(t, f).URL)
-	log := &stderr{}
-	cmd.Env, cmd.Stderr = append(cmd.Environ(), "MCPCHAIN_TEST=1"), log
-	s := connected(t, started(t, cmd, log), "2025-11-25", nil)
-	said := text(t, called(t, s, "write", map[string]int{"n": 0}))
-	require.Contains(t, said, lostWords)
-	require.Contains(t, said, "Retry: no, unless you see that it did not take effect.")
-	require.Equal(t, 1, f.times("write", 0))
-}
-
 const lostWords = "The session was lost; it is not known whether this call took effect."
 
 // A call that may change something is carried out at most once, whatever the server says of its session. One that
@@ -112,20 +96,6 @@ func TestAWriteIsSentOnce(t *testing.T) {
 			writes: []string{lostWords, "Retry: no, unless you see that it did not take effect."}, unsaid: "Nothing was changed",
 			reads: []string{"done"}, twice: true,
 		},
-		"404 in every session": {
-			answers: func(f *forgetful, w http.ResponseWriter, r *http.Request, _ *rpc.Message) {
-				f.loses(w, r, http.StatusNotFound)
-			},
-			writes: []string{lostWords, "Retry: no, unless you see that it did not take effect."}, unsaid: "Nothing was changed",
-			reads: []string{lostWords}, twice: true,
-		},
-		"400, and no session": {
-			answers: func(f *forgetful, w http.ResponseWriter, r *http.Request, _ *rpc.Message) {
-				f.loses(w, r, http.StatusBadRequest)
-			},
-			writes: []string{lostWords}, unsaid: "Nothing was changed",
-			reads: []string{lostWords}, twice: true,
-		},
 		"404 of a session that is there": {
 			answers: func(_ *forgetful, w http.ResponseWriter, _ *http.Request, _ *rpc.Message) {
 				w.WriteHeader(http.StatusNotFound)
@@ -136,13 +106,6 @@ func TestAWriteIsSentOnce(t *testing.T) {
 		"404 with the server's own error": {
 			answers: func(_ *forgetful, w http.ResponseWriter, _ *http.Request, m *rpc.Message) {
 				w.WriteHeader(http.StatusNotFound)
-				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32001,"message":"words of the server"}}`)
-			},
-			writes: []string{"words of the server"}, unsaid: "session", reads: []string{"words of the server"},
-		},
-		"404 with the server's own error, and no session": {
-			answers: func(f *forgetful, w http.ResponseWriter, r *http.Request, m *rpc.Message) {
-				f.loses(w, r, http.StatusNotFound)
 				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32001,"message":"words of the server"}}`)
 			},
 			writes: []string{"words of the server"}, unsaid: "session", reads: []string{"words of the server"},

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/probe"
 )
 
 // reportFormats write a report, each in one format.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/probe"
 )
 
 // noPlace is where the findings stand of a server without a file below the working directory.

@@ -25,7 +25,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // The binary of this test is also a server that says what it is told to, with the values of its environment.
@@ -320,7 +320,7 @@ func TestSecretsOfEnvironments(t *testing.T) {
 					if strings.HasPrefix(part, "-----") {
 						continue
 					}
-					how, around := probe.Find(left, part)
+					how, around := conduct.Find(left, part)
 					require.Empty(t, around, "%s%s", secret, how)
 					how, around = found(left, part)
 					require.Empty(t, around, "%s as %s", secret, how)

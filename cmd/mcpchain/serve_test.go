@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -349,46 +348,6 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 	}
 }
 
-// A call that takes longer than it may is told of the end.
-func TestDrainedInTheMiddleOfACall(t *testing.T) {
-	url, cmd, log := overHTTP(t, "-drain", "200ms")
-	s := connected(t, url, "2026-07-28", nil)
-	answer := make(chan string, 1)
-	go func() {
-		res, err := s.CallTool(context.WithoutCancel(t.Context()), &mcp.CallToolParams{Name: "wait"})
-		if err != nil {
-			answer <- err.Error()
-			return
-		}
-		answer <- res.Content[0].(*mcp.TextContent).Text
-	}()
-	require.Eventually(t, func() bool { return pid(t, s) > 0 }, 5*time.Second, 10*time.Millisecond)
-	time.Sleep(300 * time.Millisecond)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.Contains(t, <-answer, "Service unavailable: this server", log)
-	_ = s.Close()
-	_ = cmd.Wait()
-}
-
-// A client of 2026-07-28 that closes its stream has cancelled the call; one of 2025-11-25 has not.
-func TestAClientThatGoes(t *testing.T) {
-	url, _, log := overHTTP(t)
-	s := connected(t, url, "2026-07-28", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "wait"})
-	require.Error(t, err)
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "outcome=cancelled") }, 10*time.Second, 10*time.Millisecond)
-
-	older := connected(t, url, "2025-11-25", nil)
-	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err = older.CallTool(ctx, &mcp.CallToolParams{Name: "wait"}) // which sends a notification
-	require.Error(t, err)
-	require.Eventually(t, func() bool { return strings.Count(log.String(), "outcome=cancelled") == 2 }, 10*time.Second, 10*time.Millisecond)
-	require.NotZero(t, pid(t, older))
-}
-
 // Health is asked beside the endpoint.
 func TestHealthOverHTTP(t *testing.T) {
 	url, _, _ := overHTTP(t)
@@ -400,40 +359,6 @@ func TestHealthOverHTTP(t *testing.T) {
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, http.StatusOK, res.StatusCode)
 		require.Equal(t, "ok", strings.TrimSpace(string(body)))
-	}
-}
-
-// Answers keep their bytes, also those that are larger than any buffer.
-func TestLargeAnswersOverHTTP(t *testing.T) {
-	url, _, _ := overHTTP(t)
-	long := strings.Repeat("<é&> ", 300_000)
-	_, body := posted(t, url, map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "completion/complete"},
-		`{"jsonrpc":"2.0","id":"an id","method":"completion/complete","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},"ref":{"type":"ref/prompt","name":"summary"},"argument":{"name":"a","value":`+strconv.Quote(long)+`}}}`)
-	var answer struct {
-		ID     string
-		Result mcp.CompleteResult
-	}
-	require.NoError(t, json.NewDecoder(bytes.NewReader([]byte(body))).Decode(&answer), "%.300s", body)
-	require.Equal(t, "an id", answer.ID)
-	require.Equal(t, []string{long + "!"}, answer.Result.Completion.Values)
-}
-
-// One that is reached over HTTP can be offered over HTTP, too.
-func TestFromHTTPToHTTP(t *testing.T) {
-	for _, version := range versions {
-		server := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1"}, nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "near"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
-			return nil, map[string]string{"is": "here"}, nil
-		})
-		web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: version >= "2026-07-28"}))
-		t.Cleanup(web.Close)
-		cmd := exec.Command(os.Args[0], "run", "-http", "127.0.0.1:0", "-to", web.URL)
-		log := &stderr{}
-		cmd.Env, cmd.Stderr = append(cmd.Environ(), "MCPCHAIN_TEST=1"), log
-		s := connected(t, started(t, cmd, log), version, nil)
-		require.Contains(t, text(t, called(t, s, "near", nil)), `"is":"here"`)
-		_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "neer"})
-		require.ErrorContains(t, err, "Did you mean 'near'?")
 	}
 }
 

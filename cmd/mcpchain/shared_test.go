@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -77,12 +76,4 @@ func TestTelemetry(t *testing.T) {
 		return strings.Contains(got["/v1/traces"], "tools/call divide") && strings.Contains(got["/v1/metrics"], "mcp.server.operation.duration") &&
 			strings.Contains(got["/v1/traces"], "a-server-behind")
 	}, 10*time.Second, 10*time.Millisecond, log)
-
-	cmd, log = program(t, "run", "-otel")
-	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1")
-	s = session(t, "2025-11-25", cmd)
-	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "divide", Arguments: numbers{6, 3}})
-	require.NoError(t, err)
-	require.False(t, res.IsError, log)
-	require.NoError(t, s.Close())
 }

@@ -63,18 +63,17 @@ func TestTool(t *testing.T) {
 			require.NotZero(t, status)
 			require.Contains(t, out, "code -32001 is reserved by JSON-RPC")
 			// Found by a fact about a helper of another package.
-			require.Regexp(t, `errtext\.go:39:\d+: the text of this error becomes content`, out)
+			require.Regexp(t, `errtext\.go:40:\d+: the texts of this error and of 2 more become content`, out)
 		})
 	}
 }
 
-// server is a package whose handler returns nil, which is repaired, and logs its arguments,
-// which is not.
+// server is a package whose handler returns nil, which is repaired, and starts a goroutine
+// that may panic, which is not.
 const server = `package server
 
 import (
 	"context"
-	"log"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -90,13 +89,13 @@ func handle(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, e
 `
 
 const (
-	logged = "log.Println(req.Params.Arguments)"
-	quiet  = "log.Println(req.Params.Name)"
-	none   = "return nil, nil"
-	empty  = "return &mcp.CallToolResult{}, nil"
+	started = "go func() { panic(req.Params.Name) }()"
+	quiet   = "_ = req.Params.Name"
+	none    = "return nil, nil"
+	empty   = "return &mcp.CallToolResult{}, nil"
 
-	loggedFound = "the arguments of the call are logged"
-	noneFound   = "this handler returns neither a result nor an error"
+	startedFound = "a panic in this goroutine ends the process"
+	noneFound    = "this handler returns neither a result nor an error"
 )
 
 // write writes the server with two lines into a GOPATH of its own, and returns that and the
@@ -121,10 +120,10 @@ func TestFix(t *testing.T) {
 		notLeft     string
 	}{
 		"all is repaired":          {[]string{"-fix"}, quiet, 0, empty, "", "handler"},
-		"something is left":        {[]string{"-fix"}, logged, 3, empty, loggedFound, noneFound},
-		"among other flags":        {[]string{"-nilresult", "-argslog", "--fix=true"}, logged, 3, empty, loggedFound, noneFound},
-		"what is left is silenced": {[]string{"-fix"}, logged + " //nolint:mcpvet // it is a test", 0, empty, "", loggedFound},
-		"only shown":               {[]string{"-fix", "-diff"}, logged, 3, none, noneFound, "+++"},
+		"something is left":        {[]string{"-fix"}, started, 3, empty, startedFound, noneFound},
+		"among other flags":        {[]string{"-nilresult", "-goroutine", "--fix=true"}, started, 3, empty, startedFound, noneFound},
+		"what is left is silenced": {[]string{"-fix"}, started + " //nolint:mcpvet // it is a test", 0, empty, "", startedFound},
+		"only shown":               {[]string{"-fix", "-diff"}, started, 3, none, noneFound, "+++"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,6 +142,15 @@ func TestFix(t *testing.T) {
 	_, errs, status := run(t, gopath, tool, "-fix", "absent")
 	require.Equal(t, 1, status)
 	require.Equal(t, 1, strings.Count(errs, "cannot find package"), "it is said once: %s", errs)
+}
+
+// TestJSON: a package that has tests is listed once.
+func TestJSON(t *testing.T) {
+	gopath, name := write(t, quiet, none)
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(name), "server_test.go"), []byte("package server\n"), 0o600))
+	out, errs, status := run(t, gopath, tool, "-json", "server")
+	require.Zero(t, status, errs)
+	require.Equal(t, 1, strings.Count(out, noneFound), out)
 }
 
 func TestIsSet(t *testing.T) {

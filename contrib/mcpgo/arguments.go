@@ -9,7 +9,6 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -26,7 +25,6 @@ const (
 	bindFailed = "failed to bind arguments: "
 	toolFailed = "tool execution failed: "
 	maxText    = 4 << 10 // longer than any text of a helper
-	maxErrors  = 64      // in one tree
 )
 
 // expected says what a Go type wants.
@@ -57,16 +55,15 @@ func wrongArguments(req mcpgo.CallToolRequest, res *mcpgo.CallToolResult, err er
 			return nil
 		}
 	}
-	if _, worded := safe.As[*fault.Error](err); worded {
+	if _, worded := held[*fault.Error](err); worded {
 		return err
 	}
 	var found []fault.Violation
-	left := maxErrors
-	each(err, &left, func(text string) {
+	for _, text := range texts(err) {
 		if v, ok := violation(text, req); ok {
 			found = append(found, v)
 		}
-	})
+	}
 	if len(found) == 0 {
 		return err
 	}
@@ -80,23 +77,6 @@ func only(res *mcpgo.CallToolResult) (string, bool) {
 	}
 	text, ok := res.Content[0].(mcpgo.TextContent)
 	return text.Text, ok
-}
-
-// each visits the texts of the leaves in a tree of errors.
-func each(err error, left *int, visit func(text string)) {
-	if *left--; err == nil || *left < 0 {
-		return
-	}
-	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
-	case interface{ Unwrap() error }:
-		each(e.Unwrap(), left, visit)
-	case interface{ Unwrap() []error }:
-		for _, one := range e.Unwrap() {
-			each(one, left, visit)
-		}
-	default:
-		visit(safe.Error(err))
-	}
 }
 
 // violation returns the violation that the text of a helper describes.

@@ -313,9 +313,9 @@ func TestElicitation(t *testing.T) {
 
 // TestReplay: an answer that is kept is whole, although the handler's value is gone.
 func TestReplay(t *testing.T) {
-	chain, _ := standard(mcpchain.Options{Replay: &replay.Options{
+	chain, _ := standard(mcpchain.Options{Replay: replay.New(&replay.Options{
 		Argument: "key", Owner: func(context.Context, mcp.Request) string { return "alice" },
-	}})
+	})})
 	calls := 0
 	h := wrapped.Tool(func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		calls++
@@ -332,7 +332,7 @@ func TestReplay(t *testing.T) {
 
 // TestBudget: a tool that a middleware answers itself can be called once it is added.
 func TestBudget(t *testing.T) {
-	chain, _ := standard(mcpchain.Options{Budget: &budget.Options{Size: 400, Count: budget.Bytes}})
+	chain, _ := standard(mcpchain.Options{Budget: budget.New(&budget.Options{Size: 400, Count: budget.Bytes})})
 	s := server.NewMCPServer("s", "1", wrapped.Server(chain))
 	s.AddTool(mcpgo.NewTool("it"), returns(mcpgo.NewToolResultText(strings.Repeat("One sentence. ", 30)+"END"), nil))
 	s.AddTool(mcpgo.NewTool("read_more", mcpgo.WithString("cursor", mcpgo.Required())), wrapped.ByMiddleware)
@@ -356,7 +356,7 @@ func TestBudget(t *testing.T) {
 
 // TestRetryServer: a handler is run again when the tool that the server lists only reads.
 func TestRetryServer(t *testing.T) {
-	chain, _ := standard(mcpchain.Options{RetryServer: &retry.ServerOptions{InitialInterval: time.Millisecond}})
+	chain, _ := standard(mcpchain.Options{RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Millisecond})})
 	s := server.NewMCPServer("s", "1", wrapped.Server(chain))
 	var mu sync.Mutex
 	calls := map[string]int{}
@@ -386,7 +386,7 @@ func TestRetryServer(t *testing.T) {
 // TestDeadline: a handler that does not end is left behind, and may return later.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		chain, _ := standard(mcpchain.Options{Deadline: &deadline.Options{Limit: time.Second}})
+		chain, _ := standard(mcpchain.Options{Deadline: deadline.New(&deadline.Options{Limit: time.Second})})
 		release := make(chan struct{})
 		res, err := wrapped.Tool(func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 			<-release
@@ -401,12 +401,12 @@ func TestDeadline(t *testing.T) {
 
 // TestLimit: callers are named by a function that reads mcp-go's session.
 func TestLimit(t *testing.T) {
-	chain, _ := standard(mcpchain.Options{Limit: &limit.Options{
+	chain, _ := standard(mcpchain.Options{Limit: limit.New(&limit.Options{
 		Limits: []limit.Limit{{Calls: 1, Per: time.Hour}}, Wait: -1,
 		Owner: func(ctx context.Context, _ mcp.Request) string {
 			return server.ClientSessionFromContext(ctx).SessionID()
 		},
-	}})
+	})})
 	s := server.NewMCPServer("s", "1", wrapped.Server(chain))
 	s.AddTool(mcpgo.NewTool("it"), returns(mcpgo.NewToolResultText("fine"), nil))
 	var req mcpgo.CallToolRequest

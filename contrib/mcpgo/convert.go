@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -371,7 +370,7 @@ func contents(own []mcpgo.Content) ([]mcp.Content, error) {
 				continue
 			}
 		}
-		if safe.Nil(c) {
+		if isNil(c) {
 			return nil, fmt.Errorf("content[%d] is nil", i)
 		}
 		var one mcp.CallToolResult
@@ -384,7 +383,7 @@ func contents(own []mcpgo.Content) ([]mcp.Content, error) {
 }
 
 func ownContent(c mcp.Content) (mcpgo.Content, error) {
-	if safe.Nil(c) {
+	if isNil(c) {
 		return nil, errNil
 	}
 	if text, ok := c.(*mcp.TextContent); ok && text.Meta == nil && text.Annotations == nil {
@@ -400,10 +399,10 @@ func ownContent(c mcp.Content) (mcpgo.Content, error) {
 // elicitation returns the failure that asks the caller to visit an URL, as the official SDK
 // has it, nil for any other error.
 func elicitation(err error) *jsonrpc.Error {
-	asks, ok := safe.As[mcpgo.URLElicitationRequiredError](err)
+	asks, ok := held[mcpgo.URLElicitationRequiredError](err)
 	if !ok {
-		var pointer *mcpgo.URLElicitationRequiredError
-		if pointer, ok = safe.As[*mcpgo.URLElicitationRequiredError](err); !ok || pointer == nil {
+		pointer, ok := held[*mcpgo.URLElicitationRequiredError](err)
+		if !ok {
 			return nil
 		}
 		asks = *pointer

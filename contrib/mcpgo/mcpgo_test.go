@@ -122,6 +122,17 @@ func official(t *testing.T, chain mcp.Middleware, err error, panics any) *mcp.Ca
 	return res
 }
 
+// A hollow error panics whatever it is asked, and a circle holds itself.
+type (
+	hollow struct{}
+	circle struct{}
+)
+
+func (hollow) Error() string   { panic(canary) }
+func (hollow) Unwrap() error   { panic(canary) }
+func (circle) Error() string   { return canary }
+func (c circle) Unwrap() error { return c }
+
 // TestFailures: a failure has the text and the _meta that it has with the official SDK, and
 // nothing private.
 func TestFailures(t *testing.T) {
@@ -138,6 +149,9 @@ func TestFailures(t *testing.T) {
 		"panic":     {panics: canary},
 		"nil panic": {panics: new(int)},
 		"nil":       {},
+		"hollow":    {err: hollow{}},
+		"joined":    {err: errors.Join(errors.New(canary), hollow{})},
+		"circle":    {err: circle{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log.Reset()

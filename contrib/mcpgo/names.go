@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/near"
 )
 
 const (
@@ -86,9 +85,9 @@ func unknown(ctx context.Context, what, name, method string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	matches := near.Matches(name, names)
-	if matches == nil {
+	missing := fault.NotFound(what, name, names...)
+	if missing.Data().SimilarMatches == nil {
 		return nil
 	}
-	return errors.New(fault.NotFound(what, name, matches...).Text())
+	return errors.New(missing.Text())
 }

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.opentelemetry.io/contrib/bridges/otelslog"
-	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -92,37 +89,4 @@ func Example() {
 	//    error.type tool_error
 	//    mcpchain.kind internal_error
 	//    mcpchain.party server
-}
-
-// The records of the log become OpenTelemetry's with otelslog. Each belongs to the span of
-// its call, and has its reference.
-func Example_logs() {
-	spans, kept := tracetest.NewInMemoryExporter(), &records{}
-	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	logs := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(kept)))
-
-	server := weather()
-	server.AddReceivingMiddleware(
-		mcpotel.New(&mcpotel.Options{TracerProvider: traces}),
-		mcpchain.Standard(&mcpchain.Options{Logger: otelslog.NewLogger("weather", otelslog.WithLoggerProvider(logs))}))
-	callAll(server)
-
-	for i, record := range kept.all {
-		attrs := kept.attributes(i)
-		if attrs["method"] != "tools/call" {
-			continue
-		}
-		at := slices.IndexFunc(spans.GetSpans(), func(s tracetest.SpanStub) bool { return s.SpanContext.SpanID() == record.SpanID() })
-		span := spans.GetSpans()[at]
-		fmt.Println(record.Severity(), span.Name, attrs["outcome"])
-		if reference := attr(span.Attributes, "mcpchain.reference"); reference != "" {
-			fmt.Println("  the same reference:", reference == attrs["reference"])
-		}
-	}
-	// Output:
-	// DEBUG tools/call now ok
-	// INFO tools/call history denied
-	//   the same reference: true
-	// ERROR tools/call storms internal_error
-	//   the same reference: true
 }

@@ -93,15 +93,6 @@ func (r *records) attributes(i int) map[string]string {
 	return m
 }
 
-// TestID makes the reference of the IDs of trace and span.
-func TestID(t *testing.T) {
-	require.Empty(t, mcpotel.ID(t.Context(), nil))
-	b := newBench(t)
-	ctx, span := b.traces.Tracer("app").Start(t.Context(), "span")
-	defer span.End()
-	require.Equal(t, span.SpanContext().TraceID().String()+"-"+span.SpanContext().SpanID().String(), mcpotel.ID(ctx, nil))
-}
-
 // TestCardinality calls tools and prompts that do not exist.
 func TestCardinality(t *testing.T) {
 	each(t, func(t *testing.T, era, transport string) {
@@ -113,8 +104,7 @@ func TestCardinality(t *testing.T) {
 		server.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return &mcp.GetPromptResult{}, nil
 		})
-		server.AddReceivingMiddleware(mcpotel.New(b.opts), mcpchain.Standard(quiet()))
-		session := serve(t, server, era, transport, nil, nil)
+		session := standard(t, b, server, era, transport)
 		const calls = 100
 		for i := range calls {
 			name := fmt.Sprintf("%d-%s", i, strings.Repeat("x", i*30))
@@ -267,7 +257,7 @@ func TestItems(t *testing.T) {
 			return nil, in, nil
 		})
 		opts := quiet()
-		opts.Batch = &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}}
+		opts.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}})
 		tracing := mcpotel.New(b.opts)
 		server.AddReceivingMiddleware(tracing, mcpchain.Standard(opts, tracing))
 		session := serve(t, server, era, transport, nil, nil)
@@ -313,7 +303,7 @@ func TestAttempts(t *testing.T) {
 		server.AddTool(&mcp.Tool{Name: "flaky", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 			middleware.Tool(handler, tracing))
 		opts := quiet()
-		opts.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond}
+		opts.RetryServer = retry.Server(&retry.ServerOptions{InitialInterval: time.Millisecond})
 		server.AddReceivingMiddleware(tracing, mcpchain.Standard(opts))
 		session := serve(t, server, era, transport, nil, nil)
 		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "flaky"})
@@ -381,8 +371,7 @@ func TestPrivateWhenAsked(t *testing.T) {
 	server.AddResource(&mcp.Resource{Name: "file", URI: "file:///a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return nil, fault.Unavailable("the disk")
 	})
-	server.AddReceivingMiddleware(mcpotel.New(b.opts), mcpchain.Standard(quiet()))
-	session := serve(t, server, eras[1], "memory", nil, nil)
+	session := standard(t, b, server, eras[1], "memory")
 	_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///a"})
 	require.Error(t, err)
 	span := b.one(t, "resources/read")
@@ -491,18 +480,4 @@ func TestMany(t *testing.T) {
 	}
 	group.Wait()
 	require.Eventually(t, func() bool { return len(b.of("tools/call")) == 400 }, 30*time.Second, time.Millisecond)
-}
-
-func BenchmarkSuccess(b *testing.B) {
-	result := &mcp.CallToolResult{}
-	next := func(context.Context, string, mcp.Request) (mcp.Result, error) { return result, nil }
-	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "search"}}
-	for name, handler := range map[string]mcp.MethodHandler{"no SDK": mcpotel.New(nil)(next), "bare": next} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = handler(context.Background(), "tools/call", req)
-			}
-		})
-	}
 }

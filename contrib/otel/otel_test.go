@@ -138,6 +138,13 @@ func serve(t *testing.T, server *mcp.Server, era, transport string, client *mcp.
 	return session
 }
 
+// standard connects a client to a server that is traced, with the standard chain inside.
+func standard(t *testing.T, b *bench, server *mcp.Server, era, transport string) *mcp.ClientSession {
+	t.Helper()
+	server.AddReceivingMiddleware(mcpotel.New(b.opts), mcpchain.Standard(quiet()))
+	return serve(t, server, era, transport, nil, nil)
+}
+
 // headers adds a header to every request.
 type headers http.Header
 
@@ -181,8 +188,7 @@ func TestSuccess(t *testing.T) {
 	each(t, func(t *testing.T, era, transport string) {
 		b := newBench(t)
 		server := newServer()
-		server.AddReceivingMiddleware(mcpotel.New(b.opts), mcpchain.Standard(quiet()))
-		session := serve(t, server, era, transport, nil, nil)
+		session := standard(t, b, server, era, transport)
 		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "search", Arguments: map[string]any{"q": canary}})
 		require.NoError(t, err)
 
@@ -300,8 +306,7 @@ func TestFailures(t *testing.T) {
 					func(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 						return nil, c.run(ctx)
 					})
-				server.AddReceivingMiddleware(mcpotel.New(b.opts), mcpchain.Standard(quiet()))
-				session := serve(t, server, era, transport, nil, nil)
+				session := standard(t, b, server, era, transport)
 				method := "tools/call"
 				var told *fault.Error
 				if c.resource {

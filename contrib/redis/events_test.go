@@ -1,12 +1,8 @@
 package redis_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -229,71 +225,5 @@ func TestEventStoreKeepsOrderUnderConcurrency(t *testing.T) {
 				require.Equal(t, fmt.Sprint(n+10), data)
 			}
 		}
-	})
-}
-
-// TestResume cuts the connection of a 2025-11-25 client in the middle of a call: it
-// resumes with Last-Event-ID and gets every event once, in order.
-func TestResume(t *testing.T) {
-	everywhere(t, func(t *testing.T, p place) {
-		server := mcp.NewServer(&mcp.Implementation{Name: "server"}, nil)
-		cut := make(chan struct{})
-		cutDone := make(chan struct{})
-		server.AddTool(&mcp.Tool{Name: "count", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			for i := range 10 {
-				if i == 5 {
-					close(cut)
-					<-cutDone
-				}
-				err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1)})
-				if err != nil {
-					return nil, err
-				}
-			}
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "counted"}}}, nil
-		})
-		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
-			EventStore: mcpredis.NewEventStore(p.client, &mcpredis.EventStoreOptions{Prefix: prefix(), Timeout: 5 * time.Second}),
-		})
-		var resumed []string
-		var mu sync.Mutex
-		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if id := r.Header.Get("Last-Event-ID"); id != "" {
-				mu.Lock()
-				resumed = append(resumed, id)
-				mu.Unlock()
-			}
-			handler.ServeHTTP(w, r)
-		}))
-		t.Cleanup(web.Close)
-
-		var got []int
-		client := mcp.NewClient(&mcp.Implementation{Name: "client"}, &mcp.ClientOptions{
-			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-				mu.Lock()
-				defer mu.Unlock()
-				got = append(got, int(req.Params.Progress))
-			},
-		})
-		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL, MaxRetries: 5},
-			speak.Version("2025-11-25"))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = session.Close() })
-		go func() {
-			<-cut
-			web.CloseClientConnections()
-			close(cutDone)
-		}()
-		params := &mcp.CallToolParams{Name: "count"}
-		params.SetProgressToken("p")
-		res, err := session.CallTool(t.Context(), params)
-		require.NoError(t, err)
-		require.Equal(t, "counted", res.Content[0].(*mcp.TextContent).Text)
-		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(got) >= 10 }, 30*time.Second, 10*time.Millisecond)
-		mu.Lock()
-		defer mu.Unlock()
-		require.NotEmpty(t, resumed)
-		slices.Sort(got) // the client handles notifications concurrently
-		require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, got)
 	})
 }

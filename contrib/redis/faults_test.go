@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/anishathalye/porcupine"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	goredis "github.com/redis/go-redis/v9"
@@ -160,22 +159,6 @@ func TestErrorsAreMaskedAndSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestARedisThatIsGone(t *testing.T) {
-	mini := miniredis.RunT(t)
-	s := mcpredis.New(single(t, mini.Addr()), &mcpredis.Options{Timeout: 10 * time.Second})
-	mini.Close()
-	began := time.Now()
-	_, err := s.Get(t.Context(), "k")
-	_ = faultOf(t, err)
-	_, _, err = s.Swap(t.Context(), "k", 0, nil, time.Hour)
-	_ = faultOf(t, err)
-	require.Less(t, time.Since(began), 30*time.Second)
-	require.NoError(t, mini.Restart())
-	_, ok, err := s.Swap(t.Context(), "k", 0, nil, time.Hour)
-	require.NoError(t, err)
-	require.True(t, ok)
-}
-
 // TestARedisThatHangs proves that a call ends in time when nobody answers.
 func TestARedisThatHangs(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -199,21 +182,6 @@ func TestARedisThatHangs(t *testing.T) {
 	cancel(gaveUp)
 	_, err = s.Get(ctx, "k")
 	require.ErrorIs(t, err, gaveUp, "the caller's own end stays what it is")
-}
-
-func TestForeignValues(t *testing.T) {
-	p := embedded(t)
-	s := mcpredis.New(p.client, nil)
-	require.NoError(t, p.mini.Set("mcpchain:v:{short}", "x"))
-	_, err := s.Get(t.Context(), "short")
-	_ = faultOf(t, err)
-	_, _, err = s.Swap(t.Context(), "short", 0, nil, time.Hour)
-	_ = faultOf(t, err)
-	_, err = p.mini.Lpush("mcpchain:v:{list}", "x")
-	require.NoError(t, err)
-	_, err = s.Get(t.Context(), "list")
-	retry, _ := faultOf(t, err).Retry()
-	require.False(t, retry.ShouldRetry)
 }
 
 // losing is a hook that lets commands take effect and loses their answers.
@@ -471,37 +439,6 @@ var registerModel = porcupine.Model{
 	},
 }
 
-// leaseModel is a lease that nobody's time ends.
-var leaseModel = porcupine.Model{
-	Init: func() any { return "" },
-	Step: func(state, input, output any) (bool, any) {
-		have, in, out := state.(string), input.(op), output.(result)
-		free := have == "" || have == in.new
-		switch in.kind {
-		case "acquire":
-			switch {
-			case out.unknown && have == "":
-				return true, in.new
-			case out.unknown:
-				return true, have
-			case out.ok:
-				return free, in.new
-			default:
-				return !free && have == out.there, have
-			}
-		case "renew":
-			return out.unknown || out.ok == (have == in.new), have
-		default:
-			switch {
-			case have == in.new && (out.unknown || out.ok):
-				return true, ""
-			default:
-				return out.unknown || !out.ok, have
-			}
-		}
-	},
-}
-
 // history collects the operations on one key.
 type history struct {
 	mu    sync.Mutex
@@ -621,60 +558,5 @@ func TestSwapIsLinearizable(t *testing.T) {
 		for i := range histories {
 			histories[i].check(t, registerModel)
 		}
-	})
-}
-
-func TestLeasesAreLinearizable(t *testing.T) {
-	hurt(t, func(t *testing.T, newStore func() *mcpredis.Store) {
-		const clients, each = 4, 60
-		h := history{begun: time.Now()}
-		var work sync.WaitGroup
-		for c := range clients {
-			s := newStore()
-			work.Go(func() {
-				for i := range each {
-					holder := fmt.Sprintf("%d/%d", c, i)
-					var lease *store.Lease
-					out := h.run(c, op{kind: "acquire", new: holder}, func() result {
-						l, item, err := store.Acquire(t.Context(), s, "k", []byte(holder), time.Hour)
-						if err != nil {
-							return result{unknown: true}
-						}
-						lease = l
-						return result{ok: l != nil, there: string(item.Value)}
-					})
-					if out.unknown { // one that was taken without our knowing would stay for an hour
-						for {
-							out = h.run(c, op{kind: "acquire", new: holder}, func() result {
-								l, item, err := store.Acquire(t.Context(), s, "k", []byte(holder), time.Hour)
-								lease = l
-								return result{ok: l != nil, there: string(item.Value), unknown: err != nil}
-							})
-							if !out.unknown {
-								break
-							}
-						}
-					}
-					if lease == nil {
-						time.Sleep(time.Millisecond)
-						continue
-					}
-					for range rand.IntN(3) {
-						h.run(c, op{kind: "renew", new: holder}, func() result {
-							ok, err := lease.Renew(t.Context(), time.Hour)
-							return result{ok: ok, unknown: err != nil}
-						})
-					}
-					for unknown := true; unknown; {
-						unknown = h.run(c, op{kind: "release", new: holder}, func() result {
-							ok, err := lease.Release(t.Context())
-							return result{ok: ok, unknown: err != nil}
-						}).unknown
-					}
-				}
-			})
-		}
-		work.Wait()
-		h.check(t, leaseModel)
 	})
 }

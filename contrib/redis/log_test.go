@@ -2,27 +2,20 @@ package redis_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain"
 	mcpredis "github.com/mcpchain/mcpchain/contrib/redis"
-	"github.com/mcpchain/mcpchain/correlate"
-	"github.com/mcpchain/mcpchain/replay"
-	"github.com/mcpchain/mcpchain/state"
 )
 
 // lines is a log of which each line must be JSON.
@@ -52,78 +45,16 @@ func (l *lines) take(t *testing.T) (messages []string, all string) {
 	return messages, all
 }
 
-// TestTheLogOfARedisThatFails: the record of a refused call says which store failed, where it is and
-// what was asked of it; go-redis's own lines stand beside it in the same form; the caller
-// learns nothing of all this.
-func TestTheLogOfARedisThatFails(t *testing.T) {
-	out := new(lines)
-	logger := slog.New(slog.NewJSONHandler(out, nil))
-	mcpredis.SetLogger(logger)
-	defer mcpredis.SetLogger(nil)
-
-	mini := miniredis.RunT(t)
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = silent.Close() }()
-	server := func(client goredis.UniversalClient) mcp.MethodHandler {
-		t.Cleanup(func() { _ = client.Close() })
-		s := mcpredis.New(client, &mcpredis.Options{Timeout: 300 * time.Millisecond})
-		return mcpchain.Standard(&mcpchain.Options{
-			Logger: logger, Correlate: &correlate.Options{},
-			Replay: &replay.Options{Store: s, Owner: ownerOf}, State: &state.Options{Store: s, Owner: ownerOf},
-		})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-			_, err := state.Create(ctx, 1)
-			return &mcp.CallToolResult{}, err
-		})
+// TestWhereARedisIs: the cause of a failure, which is for the log, names each address that there is.
+func TestWhereARedisIs(t *testing.T) {
+	for _, client := range []goredis.UniversalClient{
+		goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{"127.0.0.1:1", "127.0.0.1:2"}, ContextTimeoutEnabled: true}),
+		goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"b": "127.0.0.1:2", "a": "127.0.0.1:1"}, ContextTimeoutEnabled: true}),
+	} {
+		_, err := mcpredis.New(client, &mcpredis.Options{Timeout: 300 * time.Millisecond}).Get(t.Context(), "k")
+		require.ErrorContains(t, errors.Unwrap(faultOf(t, err)), "redis at 127.0.0.1:1,127.0.0.1:2: get: ")
+		_ = client.Close()
 	}
-	// refused makes a call, and wants each of these in the record and none in the answer.
-	refused := func(server mcp.MethodHandler, key string, recorded ...string) (messages []string) {
-		t.Helper()
-		req := keyed("alice", key)
-		if key == "" {
-			delete(req.Params.Meta, "io.modelcontextprotocol/idempotencyKey")
-		}
-		f := failureOf(t, server, req)
-		require.NotNil(t, f)
-		answer, err := json.Marshal(f)
-		require.NoError(t, err)
-		messages, all := out.take(t)
-		require.Contains(t, messages, "mcp call")
-		for _, text := range recorded {
-			require.Contains(t, all, text)
-			require.NotContains(t, string(answer), text)
-			require.NotContains(t, f.Error(), text)
-		}
-		return messages
-	}
-	healthy := server(single(t, mini.Addr()))
-	require.Nil(t, failureOf(t, healthy, keyed("alice", "first")))
-
-	mini.SetError("NOAUTH Authentication required.")
-	refused(healthy, "k", "the store of idempotency keys: redis at "+mini.Addr()+": get: NOAUTH Authentication required.")
-	refused(healthy, "", "the store of conversations: redis at "+mini.Addr()+": swap: NOAUTH Authentication required.")
-	mini.SetError("")
-
-	quiet := silent.Addr().String()
-	refused(server(single(t, quiet)), "k", "the store of idempotency keys: redis at "+quiet+": get: no answer in time: ")
-
-	gone := "127.0.0.1:1"
-	refused(server(goredis.NewClient(&goredis.Options{Addr: gone, ContextTimeoutEnabled: true, DialerRetries: 1, MaxRetries: -1})), "k",
-		"redis at "+gone+": get: ", "connection refused")
-	refused(server(goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{gone, "127.0.0.1:2"}, ContextTimeoutEnabled: true})), "k", "redis at "+gone+",127.0.0.1:2: get: ")
-	refused(server(goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"b": "127.0.0.1:2", "a": gone}, ContextTimeoutEnabled: true})), "k", "redis at "+gone+",127.0.0.1:2: get: ")
-
-	var messages []string
-	require.Eventually(t, func() bool { // a pool tries to connect for longer than a call waits
-		_ = failureOf(t, server(single(t, gone)), keyed("alice", "k"))
-		messages, _ = out.take(t)
-		for _, message := range messages {
-			if message == "mcp redis client" {
-				return true
-			}
-		}
-		return false
-	}, 20*time.Second, 10*time.Millisecond, "go-redis itself said nothing")
 }
 
 // TestLinesOfGoRedis go where they are sent, and by default to the logger that slog has then.

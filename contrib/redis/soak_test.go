@@ -94,8 +94,8 @@ func replica(l *ledger, client goredis.UniversalClient) *mcp.Server {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger:    slog.New(slog.DiscardHandler),
 		Correlate: &correlate.Options{},
-		Replay:    &replay.Options{Store: shared, Owner: ownerOf, Limits: replay.Limits{KeysPerOwner: -1}},
-		State:     &state.Options{Store: shared, Owner: ownerOf, Limits: state.Limits{ValueBytes: 1 << 20}},
+		Replay:    replay.New(&replay.Options{Store: shared, Owner: ownerOf, Limits: replay.Limits{KeysPerOwner: -1}}),
+		State:     state.New(&state.Options{Store: shared, Owner: ownerOf, Limits: state.Limits{ValueBytes: 1 << 20}}),
 	}))
 	return server
 }

@@ -67,10 +67,10 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "balance", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, balance)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), // the log has errors, the record has none
-		Audit: &audit.Options{
+		Audit: audit.New(&audit.Options{
 			Log:   records,
 			Owner: func(context.Context, mcp.Request) string { return "ada" }, // leave it out if you authenticate
-		},
+		}),
 	}))
 
 	err = serve(ctx, server, *address)

@@ -103,7 +103,7 @@ func main() {
 	}))
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		// An owner is the UserID of the token, or the connection over stdio.
-		Limit: &limit.Options{Limits: []limit.Limit{{Scope: limit.PerOwner, Calls: 4, Per: time.Hour}}},
+		Limit: limit.New(&limit.Options{Limits: []limit.Limit{{Scope: limit.PerOwner, Calls: 4, Per: time.Hour}}}),
 	}))
 	if err := serve(server, *address, all); err != nil {
 		log.Fatal(err)

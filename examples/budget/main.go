@@ -66,7 +66,7 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "statistics", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, statistics)
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Budget: &budget.Options{Size: 2000}, // tokens; 10,000 when nothing is said
+		Budget: budget.New(&budget.Options{Size: 2000}), // tokens; 10,000 when nothing is said
 	}))
 
 	if err := serve(server, *address); err != nil {

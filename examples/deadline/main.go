@@ -69,7 +69,7 @@ func main() {
 		MaxStuck: 1,                                                            // handlers of one tool
 		Logger:   logger,
 	})
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Correlate: &correlate.Options{Stats: stats}}, limits))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Correlate: &correlate.Options{Stats: stats}, Deadline: limits}))
 	server.AddSendingMiddleware(deadline.Sending()) // a person who is asked something may think for longer
 
 	if err := serve(server, *address); err != nil {

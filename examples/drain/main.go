@@ -42,7 +42,7 @@ func main() {
 	calls := &drain.Drain{Lag: *lag}
 	server := mcp.NewServer(&mcp.Implementation{Name: "clock", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "work", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, work)
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Drain: &drain.Options{Drain: calls}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Drain: drain.New(&drain.Options{Drain: calls})}))
 
 	if err := serve(ctx, server, *address, calls); err != nil {
 		log.Fatal(err)

@@ -57,8 +57,8 @@ func main() {
 	mcp.AddTool(server, &mcp.Tool{Name: "export"}, export)
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Batch: &batch.Options{Lists: []batch.List{{Tool: "weather", Item: "city", Items: "cities", As: "weather_of_all"}}},
-		Limit: &limit.Options{
+		Batch: batch.New(&batch.Options{Lists: []batch.List{{Tool: "weather", Item: "city", Items: "cities", As: "weather_of_all"}}}),
+		Limit: limit.New(&limit.Options{
 			Owner: owner,
 			Limits: []limit.Limit{
 				{Scope: limit.PerOwnerAndTool, Tools: []string{"weather"}, Calls: 5, Per: time.Hour, Instead: "Use what you know already."},
@@ -66,7 +66,7 @@ func main() {
 				{Scope: limit.ForAll, Running: 64},
 			},
 			Wait: 5 * time.Second, // for a place to become free
-		},
+		}),
 	}))
 
 	if err := serve(server, *address); err != nil {

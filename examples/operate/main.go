@@ -9,19 +9,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"expvar"
 	"flag"
 	"fmt"
 	"log"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -52,8 +49,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	var calls correlate.Counters
-	expvar.Publish("mcp", &calls) // the program says whether, and under which name
+	calls := expvar.NewMap("mcp") // how often calls ended in which way
 
 	// The ID that callers have: from a gateway, or from a trace. It is never the reference
 	// itself, because a caller could choose that of somebody else's call.
@@ -69,8 +65,9 @@ func main() {
 			Attrs: func(context.Context, mcp.Request) []slog.Attr {
 				return []slog.Attr{slog.String("tenant", "acme")} // of the token, for example
 			},
-			Observe:  calls.Observe,
-			Stats:    &calls.Stats,
+			Observe: func(_ context.Context, e correlate.Event) {
+				calls.Add(strings.TrimSpace(fmt.Sprintln(e.Method, e.Tool, e.Outcome, e.Kind, e.Party)), 1)
+			},
 			Advanced: correlate.Advanced{CallerID: caller, ArgumentValues: 1024},
 		},
 	}))
@@ -80,23 +77,19 @@ func main() {
 		go func() { log.Print(vars.ListenAndServe()) }()
 	}
 	err := serve(ctx, server, *address)
-	report(&calls)
+	report(calls)
 	if err != nil && ctx.Err() == nil {
 		log.Print(err)
 	}
 }
 
 // report prints how the calls of tools have ended.
-func report(calls expvar.Var) {
-	var counted struct {
-		Calls map[string]struct{ Count int }
-	}
-	_ = json.Unmarshal([]byte(calls.String()), &counted)
-	for _, name := range slices.Sorted(maps.Keys(counted.Calls)) {
-		if strings.HasPrefix(name, "tools/") {
-			fmt.Fprintln(os.Stderr, counted.Calls[name].Count, name)
+func report(calls *expvar.Map) {
+	calls.Do(func(calls expvar.KeyValue) {
+		if strings.HasPrefix(calls.Key, "tools/") {
+			fmt.Fprintln(os.Stderr, calls.Value, calls.Key)
 		}
-	}
+	})
 }
 
 // serve speaks over stdio, or over HTTP if there is an address, and prints that. It ends

@@ -2,10 +2,10 @@
 // idempotency keys that all of them share in a Redis, deadlines, an audit, an end that loses no call, a
 // log in JSON, and OpenTelemetry to a Collector. HTTP is in http.go, OTLP and the log in otlp.go, the tools in billing.go.
 //
-//	go run . -story               # in this directory: two of them behind a proxy, and what each failure looks like
+//	go run . -story               # in this directory: two of them, and what each failure looks like
 //	go run . -http 127.0.0.1:8080 # one, to try it: what the variables below do not name stands in
 //
-// Copied without story.go and story_world.go it needs all of these, and takes REDIS_PREFIX and the other variables of OTLP, too:
+// Copied without story.go it needs all of these, and takes REDIS_PREFIX and the other variables of OTLP, too:
 //
 //	REDIS_URL    rediss://user:password@redis:6379, which keeps what it acknowledged (docs/stores.md)
 //	BILLING_URL  https://name:password@billing.internal, the service behind the tools
@@ -107,15 +107,15 @@ func run(ctx context.Context, address string, longest time.Duration, calls *drai
 		mcpchain.Standard(&mcpchain.Options{
 			Logger:    logger,
 			Correlate: &correlate.Options{Slow: 2 * time.Second},
-			Audit:     &audit.Options{Log: records},
-			Drain:     &drain.Options{Drain: calls},
-			Limit: &limit.Options{Shared: shared, Limits: []limit.Limit{
+			Audit:     audit.New(&audit.Options{Log: records}),
+			Drain:     drain.New(&drain.Options{Drain: calls}),
+			Limit: limit.New(&limit.Options{Shared: shared, Limits: []limit.Limit{
 				{Scope: limit.PerOwner, Calls: 1200, Running: 8}, // a minute, over all servers; at once, on each
 				{Name: "payments", Scope: limit.PerOwner, Tools: []string{"pay_invoice"}, Calls: 5},
 				{Scope: limit.ForAll, Running: 64},
-			}},
-			Replay:   replays,
-			Deadline: &deadline.Options{Limit: longest},
+			}}),
+			Replay:   replay.New(replays),
+			Deadline: deadline.New(&deadline.Options{Limit: longest}),
 		}))
 	return serve(ctx, server, address, users.verify, calls)
 }

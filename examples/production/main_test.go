@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the story prints into output.golden")
 
-// TestStory plays the story with a Redis of its own, or with the one at $REDIS_ADDR.
+// TestStory plays the story with a Redis of its own.
 func TestStory(t *testing.T) {
 	programs, err := golden.Build("../../bin", ".")
 	if err != nil {

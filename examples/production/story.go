@@ -2,20 +2,23 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -27,7 +30,7 @@ import (
 )
 
 // replicated is how the servers of the story are started.
-var replicated = story.Story{Args: []string{"-http", "127.0.0.1:0", "-deadline", "1500ms", "-lag", "300ms"}}
+var replicated = story.Story{Args: []string{"-http", "127.0.0.1:0", "-deadline", "1500ms", "-lag", "10ms"}}
 
 const auditKey = "known to the servers and the auditor"
 
@@ -36,18 +39,57 @@ func init() {
 	if os.Getenv("REDIS_URL") != "" {
 		return
 	}
-	mini, _ := startRedis()
-	dir, err := os.MkdirTemp("", "audit")
-	story.Must(err)
-	for name, value := range map[string]string{
-		"REDIS_URL": "redis://" + mini, "BILLING_URL": newService().address(), "TOKENS": people(),
-		"AUDIT_DIR": dir, "AUDIT_KEY": auditKey, "OTEL_EXPORTER_OTLP_ENDPOINT": newCollector().URL,
-	} {
-		if os.Getenv(name) == "" {
+	for _, v := range newWorld().environment(os.TempDir()) {
+		if name, value, _ := strings.Cut(v, "="); os.Getenv(name) == "" {
 			story.Must(os.Setenv(name, value))
 		}
 	}
 	fmt.Fprintln(os.Stderr, "To try it: a Redis, a billing service and a Collector in this process. The token is ada-1, the path /mcp.")
+}
+
+// A world is what stands around the servers: a Redis, the service behind their tools, and their Collector.
+type world struct {
+	redis              *miniredis.Miniredis
+	service, collector *httptest.Server
+
+	began chan struct{} // closed when a payment has begun that is not answered
+
+	mu   sync.Mutex
+	paid map[string]int // how often a payment was made, by its idempotency key
+	sent []byte         // all that the Collector got
+}
+
+func newWorld() *world {
+	w := &world{began: make(chan struct{}), paid: map[string]int{}}
+	var err error
+	w.redis, err = miniredis.Run()
+	story.Must(err)
+	go func() {
+		for range time.Tick(time.Second) {
+			w.redis.FastForward(time.Second)
+		}
+	}()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /invoices/{id}", invoices)
+	mux.HandleFunc("POST /payments", w.pay)
+	w.service = httptest.NewServer(mux)
+	w.collector = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // less if the server ended while it sent
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.sent = append(w.sent, body...)
+	}))
+	return w
+}
+
+// environment is that of a server.
+func (w *world) environment(dir string) []string {
+	return []string{
+		"REDIS_URL=redis://" + w.redis.Addr() + "?max_retries=-1", "TOKENS=" + people(),
+		"BILLING_URL=http://billing:hunter2@" + w.service.Listener.Addr().String(), // with a password, as such services have
+		"AUDIT_DIR=" + dir + "/audit", "AUDIT_KEY=" + auditKey,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + w.collector.URL, "OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_BLRP_SCHEDULE_DELAY=50",
+	}
 }
 
 // people are Ada and Eve, who may pay, and Bob, who may not.
@@ -60,62 +102,83 @@ func people() string {
 		hash("ada-1"), hash("bob-2"), hash("eve-3"))
 }
 
-// startRedis starts a Redis in this process. Time passes in it, and with forward faster.
-func startRedis() (address string, forward func(time.Duration)) {
-	mini, err := miniredis.Run()
+func invoices(w http.ResponseWriter, r *http.Request) {
+	switch r.PathValue("id") {
+	case "inv-17":
+		fmt.Fprint(w, `[{"cents":1200,"currency":"EUR"},{"cents":300,"currency":"EUR"}]`)
+	case "inv-empty":
+		fmt.Fprint(w, `[]`)
+	case "inv-broken":
+		fmt.Fprint(w, `<html>the database of invoices is read-only</html>`)
+	case "inv-slow":
+		<-r.Context().Done()
+	case "inv-busy":
+		w.Header().Set("Retry-After", "7")
+		http.Error(w, "tenant 4711 asks too often", http.StatusTooManyRequests)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// pay pays once for each idempotency key.
+func (w *world) pay(out http.ResponseWriter, r *http.Request) {
+	var p payment
+	if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+		http.Error(out, err.Error(), http.StatusBadRequest)
+		return
+	}
+	key := r.Header.Get("Idempotency-Key")
+	w.mu.Lock()
+	first := key == "" || w.paid[key] == 0
+	if first {
+		w.paid[key]++
+	}
+	w.mu.Unlock()
+	switch {
+	case p.Invoice == "inv-cut":
+		panic(http.ErrAbortHandler) // it is paid, and nobody hears of it
+	case p.Invoice == "inv-lost" && first:
+		close(w.began)
+		<-r.Context().Done()
+	}
+	fmt.Fprintf(out, `{"receipt":"%s is paid"}`, p.Invoice)
+}
+
+// A server is one of the two, in a process and a directory of its own.
+type server struct {
+	dir     string
+	cmd     *exec.Cmd
+	address string
+}
+
+func (w *world) start(ctx context.Context, dir string) *server {
+	story.Must(os.Mkdir(dir, 0o700))
+	cmd, err := replicated.Command(ctx)
 	story.Must(err)
-	go func() {
-		for range time.Tick(time.Second) {
-			mini.FastForward(time.Second)
-		}
-	}()
-	return mini.Addr(), mini.FastForward
+	log, err := os.Create(dir + "/log")
+	story.Must(err)
+	cmd.Stderr, cmd.Env = log, append(os.Environ(), w.environment(dir)...)
+	address, err := story.Start(cmd)
+	story.Must(err)
+	return &server{dir, cmd, address}
 }
 
-// A stage is all that runs.
-type stage struct {
-	ctx       context.Context //nolint:containedctx // a stage is played once
-	between   *balancer
-	service   *service
-	collector *collector
-	journal   *journal
-	answers   strings.Builder // all that clients got
-	start     func(i int)
-}
-
-func play(ctx context.Context) {
-	address, forward := os.Getenv("REDIS_ADDR"), time.Sleep // a real one keeps its own time
-	if address == "" {
-		address, forward = startRedis()
-	}
-	prefix := fmt.Sprintf("production:%d:", time.Now().UnixNano())
-	way := newRelay(address)
-	s := &stage{ctx: ctx, between: newBalancer(ctx), service: newService(), collector: newCollector(), journal: &journal{}}
-	s.start = func(i int) {
-		cmd, err := replicated.Command(ctx)
+// log returns the lines of the server's log that have a text, when there is one.
+func (s *server) log(text string) (lines []string) {
+	for wait := time.Now().Add(20 * time.Second); time.Now().Before(wait); time.Sleep(time.Millisecond) {
+		all, err := os.ReadFile(s.dir + "/log")
 		story.Must(err)
-		cmd.Stderr = s.journal
-		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "OTEL_") }),
-			"REDIS_URL=redis://"+way.address+"?max_retries=-1", "REDIS_PREFIX="+prefix, "BILLING_URL="+s.service.address(), "TOKENS="+people(),
-			fmt.Sprintf("AUDIT_DIR=audit-%d", i), "AUDIT_KEY="+auditKey, "OTEL_EXPORTER_OTLP_ENDPOINT="+s.collector.URL,
-			"OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_BLRP_SCHEDULE_DELAY=50", "OTEL_METRIC_EXPORT_INTERVAL=100")
-		s.between.start(i, cmd)
+		for line := range strings.Lines(string(all)) {
+			if strings.Contains(line, text) {
+				lines = append(lines, strings.TrimSuffix(line, "\n"))
+			}
+		}
+		if lines != nil {
+			return lines
+		}
 	}
-	s.start(0)
-	s.start(1)
-
-	s.strangers()
-	s.failures()
-	s.outage(way)
-	s.death(forward)
-	s.rolling()
-	var ended sync.WaitGroup
-	for _, r := range s.between.all() {
-		ended.Go(func() { s.between.stop(r) })
-	}
-	ended.Wait()
-	s.audited()
-	s.private()
+	story.Must(fmt.Errorf("the log has no %s", text))
+	return nil
 }
 
 // signedIn sends a token with each request.
@@ -127,45 +190,43 @@ func (token signedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect begins a session of the user with this token.
-func (s *stage) connect(token string) *mcp.ClientSession {
+// call makes a call in a session of its own, as a model does that was started anew, and prints what it gets.
+func (s *server) call(ctx context.Context, token, tool, key string, args any) (reference string, err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1.0.0"}, nil)
-	session, err := client.Connect(s.ctx, &mcp.StreamableClientTransport{
-		Endpoint: s.between.URL + "/mcp", MaxRetries: -1, HTTPClient: &http.Client{Transport: signedIn(token)},
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: s.address + "/mcp", MaxRetries: -1, HTTPClient: &http.Client{Transport: signedIn(token)},
 	}, nil)
 	story.Must(err)
-	return session
-}
-
-// An answer is what a client got.
-type answer struct {
-	text, reference string
-}
-
-// call makes a call in a session of its own, as a model that was started anew does.
-func (s *stage) call(token, tool, key string, args any) (answer, error) {
-	session := s.connect(token)
 	defer session.Close()
 	params := &mcp.CallToolParams{Name: tool, Arguments: args}
 	if key != "" {
 		params.Meta = mcp.Meta{"io.modelcontextprotocol/idempotencyKey": key}
 	}
-	res, err := session.CallTool(s.ctx, params)
-	got := answer{}
+	res, err := session.CallTool(ctx, params)
+	if err != nil {
+		show("answer", err.Error())
+	} else {
+		show("answer", story.Text(res))
+	}
 	if told, failed := middleware.FaultOf(res, err); failed {
-		got.reference = told.Reference()
+		reference = told.Reference()
 	}
-	switch {
-	case err != nil:
-		got.text = err.Error()
-	default:
-		got.text = story.Text(res)
+	return reference, err
+}
+
+// fails makes a call that fails, and prints what each reader gets.
+func (s *server) fails(ctx context.Context, what, token, tool, key string, args any) {
+	title(what, tool, args)
+	reference, _ := s.call(ctx, token, tool, key, args)
+	for _, line := range s.log(`"reference":"` + cmp.Or(reference, "none") + `"`) {
+		show("log", line)
 	}
-	s.answers.WriteString(got.text)
-	if raw, err := json.Marshal(res); err == nil {
-		s.answers.Write(raw)
-	}
-	return got, err
+}
+
+func title(what, tool string, args any) {
+	given, err := json.Marshal(args)
+	story.Must(err)
+	fmt.Printf("\n== %s: %s %s\n", what, tool, given)
 }
 
 // differing is what each run has alone, and what stands in its place.
@@ -188,244 +249,120 @@ func show(label, text string) {
 	fmt.Printf("%-8s %s\n", label, strings.ReplaceAll(text, "\n", "\n         "))
 }
 
-// await returns the lines of the log that have a text, when there is one.
-func (s *stage) await(text string) []string {
-	for wait := time.Now().Add(20 * time.Second); time.Now().Before(wait); time.Sleep(time.Millisecond) {
-		if lines := s.journal.find(text); len(lines) > 0 {
-			return lines
-		}
-	}
-	story.Must(fmt.Errorf("the log has no %s", text))
-	return nil
-}
+func play(ctx context.Context) {
+	w := newWorld()
+	one, other := w.start(ctx, "one"), w.start(ctx, "other")
 
-// fails makes a call that fails, and prints what each reader gets.
-func (s *stage) fails(what, token, tool, key string, args any) {
-	given, err := json.Marshal(args)
-	story.Must(err)
-	fmt.Printf("\n== %s: %s %s\n", what, tool, given)
-	got, _ := s.call(token, tool, key, args)
-	show("answer", got.text)
-	if got.reference == "" {
-		story.Must(errors.New("the answer has no reference"))
-	}
-	s.readers(got.reference)
-}
-
-// readers prints what log, metric and trace have of a call.
-func (s *stage) readers(reference string) {
-	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		lines := s.journal.find(`"reference":"` + reference + `"`)
-		span, record, measured := s.collector.find(reference)
-		if len(lines) == 0 || span == nil || record == nil || measured == nil {
-			if time.Now().After(wait) {
-				story.Must(fmt.Errorf("of %s there is: in the log %d, a record %v, a span %v, a measurement %v", reference, len(lines), record, span, measured))
-			}
-			continue
-		}
-		for _, line := range lines {
-			show("log", line)
-		}
-		whole := struct{ Error string }{}
-		story.Must(json.Unmarshal([]byte(lines[0]), &whole))
-		if sent := attributes(record.GetAttributes())["error"]; sent != whole.Error {
-			show("", "to the Collector with error="+fmt.Sprintf("%q", sent))
-		}
-		show("metric", measured.name+chosen(attributes(measured.GetAttributes()), "gen_ai.tool.name", "error.type", "mcpchain.kind", "mcpchain.party"))
-		show("trace", span.GetName()+", status "+strings.ToLower(strings.TrimPrefix(span.GetStatus().GetCode().String(), "STATUS_CODE_"))+
-			chosen(attributes(span.GetAttributes()), "mcpchain.kind", "mcpchain.effect", "mcpchain.reference"))
-		return
-	}
-}
-
-// chosen returns some attributes, in this order.
-func chosen(all map[string]string, keys ...string) string {
-	var text strings.Builder
-	for _, key := range keys {
-		if all[key] != "" {
-			fmt.Fprintf(&text, " %s=%s", key, all[key])
-		}
-	}
-	return text.String()
-}
-
-// strangers have no token that is known.
-func (s *stage) strangers() {
 	fmt.Println("== A token that nobody knows")
-	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, s.between.URL+"/mcp", strings.NewReader("{}"))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, one.address+"/mcp", strings.NewReader("{}"))
 	story.Must(err)
 	resp, err := signedIn("mallory-9").RoundTrip(req)
 	story.Must(err)
 	_ = resp.Body.Close()
 	show("answer", resp.Status+", WWW-Authenticate: "+resp.Header.Get("WWW-Authenticate"))
-	for _, line := range s.await(`"status":401`) {
-		show("log", line)
-	}
-}
+	show("log", one.log(`"status":401`)[0])
 
-func (s *stage) failures() {
-	get := func(what, id string) { s.fails(what, "ada-1", "get_invoice", "", which{id}) }
-	s.fails("The arguments are wrong", "ada-1", "pay_invoice", "", map[string]any{"invoice": "inv-17", "cents": "all"})
-	s.fails("The token has not the scope", "bob-2", "pay_invoice", "", payment{"inv-17", 1500})
+	get := func(what, id string) { one.fails(ctx, what, "ada-1", "get_invoice", "", which{id}) }
+	one.fails(ctx, "The arguments are wrong", "ada-1", "pay_invoice", "", map[string]any{"invoice": "inv-17", "cents": "all"})
+	one.fails(ctx, "The token has not the scope", "bob-2", "pay_invoice", "", payment{"inv-17", 1500})
 	get("There is no such invoice", "inv-99")
 	get("The service asks to wait", "inv-busy")
 	get("The service is slow", "inv-slow")
 	get("The service answers nonsense", "inv-broken")
 	get("A handler panics", "inv-empty")
-	s.fails("The service hangs up after a payment", "ada-1", "pay_invoice", "", payment{"inv-cut", 700})
-	for range 5 {
-		_, err := s.call("eve-3", "pay_invoice", "", payment{"inv-17", 1500})
+	one.fails(ctx, "The service hangs up after a payment", "ada-1", "pay_invoice", "", payment{"inv-cut", 700})
+	title("Five payments, one after the other", "pay_invoice", payment{"inv-17", 1500})
+	for _, s := range []*server{one, other, one, other, one} {
+		_, err := s.call(ctx, "eve-3", "pay_invoice", "", payment{"inv-17", 1500})
 		story.Must(err)
 	}
-	s.fails("Too many payments", "eve-3", "pay_invoice", "", payment{"inv-17", 1500})
-}
+	other.fails(ctx, "And a sixth", "eve-3", "pay_invoice", "", payment{"inv-17", 1500})
 
-// outage takes Redis away.
-func (s *stage) outage(way *relay) {
-	way.cut()
-	s.fails("Redis is away, and the call has an idempotency key", "ada-1", "pay_invoice", "key-1", payment{"inv-17", 1500})
-	fmt.Println("\n== Redis is away: get_invoice {\"invoice\":\"inv-17\"}")
-	got, err := s.call("ada-1", "get_invoice", "", which{"inv-17"})
+	w.redis.Close()
+	one.fails(ctx, "Redis is away, and the call has an idempotency key", "ada-1", "pay_invoice", "key-1", payment{"inv-17", 1500})
+	title("Redis is away", "get_invoice", which{"inv-17"})
+	_, err = one.call(ctx, "ada-1", "get_invoice", "", which{"inv-17"})
 	story.Must(err)
-	show("answer", got.text)
-	show("log", s.await("the shared store of package limit")[0])
-	way.mend()
+	show("log", one.log("the shared store of package limit")[0])
+	story.Must(w.redis.Restart())
+
+	w.death(ctx, one, other)
+	w.audited(one, other)
+	w.private(one, other)
 }
 
-// death kills a server in the middle of a payment.
-func (s *stage) death(forward func(time.Duration)) {
+// death kills a server in the middle of a payment, as a lack of memory does.
+func (w *world) death(ctx context.Context, one, other *server) {
 	bought := payment{"inv-lost", 900}
-	fmt.Println("\n== A server is killed in the middle of a payment: pay_invoice {\"invoice\":\"inv-lost\",\"cents\":900}")
-	before, dead := s.settled("pay_invoice"), make(chan int)
+	title("A server is killed in the middle of a payment", "pay_invoice", bought)
 	go func() {
-		<-s.service.began
-		dead <- s.between.kill()
+		<-w.began
+		story.Must(one.cmd.Process.Kill())
 	}()
-	got, err := s.call("ada-1", "pay_invoice", "key-2", bought)
-	if err == nil {
+	if _, err := one.call(ctx, "ada-1", "pay_invoice", "key-2", bought); err == nil {
 		story.Must(errors.New("it was answered"))
 	}
-	killed := <-dead
-	show("answer", got.text)
+	_ = one.cmd.Wait()
 	show("log", "nothing: the record is written when a call ends")
-	show("metric", "nothing: a call is measured when it ends")
-	show("trace", "nothing: a span is sent when it has ended")
-	for _, begun := range withoutEnd(killed) {
-		show("audit", begun)
-	}
 
-	fmt.Println("\n== The client sends it again, with the same key")
-	forward(16 * time.Second) // until the lease of the dead server is over
-	got, err = s.call("ada-1", "pay_invoice", "key-2", bought)
+	fmt.Println("\n== The client sends it again to the other one, with the same key")
+	w.redis.FastForward(16 * time.Second) // until the lease of the dead server is over
+	_, err := other.call(ctx, "ada-1", "pay_invoice", "key-2", bought)
 	story.Must(err)
-	show("answer", got.text)
-	show("service", fmt.Sprintf("was asked twice with this key, and paid %d time", s.service.payments("key-2")))
-	one := [3]int{before[0] + 1, before[1] + 1, before[2] + 1} // of two calls
-	for wait := time.Now().Add(20 * time.Second); s.collector.ended("pay_invoice") != one; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(wait) {
-			story.Must(fmt.Errorf("spans, records and measurements were %d and are %d", before, s.collector.ended("pay_invoice")))
-		}
-	}
-	s.start(killed)
+	w.mu.Lock()
+	show("service", fmt.Sprintf("was asked twice with this key, and paid %d time", w.paid["key-2"]))
+	w.mu.Unlock()
 }
 
-// settled returns how many calls of a tool there are at the Collector, when no more arrive.
-func (s *stage) settled(tool string) [3]int {
-	last := s.collector.ended(tool)
-	for wait := time.Now().Add(20 * time.Second); time.Now().Before(wait); {
-		time.Sleep(300 * time.Millisecond) // three times as long as the servers collect
-		now := s.collector.ended(tool)
-		if now == last && now[0] == now[1] && now[1] == now[2] {
-			return now
-		}
-		last = now
-	}
-	story.Must(fmt.Errorf("spans, records and measurements differ: %d", last))
-	return last
-}
-
-// withoutEnd returns the calls that began on a server and of which nobody knows how they ended.
-func withoutEnd(i int) []string {
-	names, err := audit.Files(fmt.Sprintf("audit-%d", i))
-	story.Must(err)
-	text, err := os.ReadFile(names[len(names)-1])
-	story.Must(err)
-	begun := map[uint64]string{}
-	for r, err := range (audit.Verifier{Key: []byte(auditKey)}).Records(bytes.NewReader(text)) {
-		story.Must(err)
-		switch r.Event {
-		case "begin":
-			begun[r.Seq] = fmt.Sprintf("%s began %s %s, which has no end", r.Owner, r.Target, r.Arguments)
-		case "end":
-			delete(begun, r.Begin)
-		}
-	}
-	return slices.Sorted(maps.Values(begun))
-}
-
-// rolling replaces both servers, under load.
-func (s *stage) rolling() {
-	var callers sync.WaitGroup
-	var made, lost atomic.Int64
-	ctx, end := context.WithCancel(s.ctx)
-	for range 4 {
-		session := s.connect("ada-1")
-		callers.Go(func() {
-			for ctx.Err() == nil {
-				res, err := session.CallTool(s.ctx, &mcp.CallToolParams{Name: "get_invoice", Arguments: which{"inv-17"}})
-				if err != nil || res.IsError {
-					lost.Add(1)
-				}
-				made.Add(1)
-				time.Sleep(10 * time.Millisecond)
-			}
-			_ = session.Close()
-		})
-	}
-	for i, r := range s.between.all() {
-		for before := made.Load(); made.Load() < before+20; {
-			time.Sleep(time.Millisecond)
-		}
-		s.between.stop(r)
-		s.start(i)
-	}
-	end()
-	callers.Wait()
-	fmt.Println("\n== Both servers are replaced, one after the other, while four clients call")
-	show("answers", fmt.Sprintf("%d calls got none", lost.Load()))
-	if made.Load() < 40 {
-		story.Must(fmt.Errorf("only %d calls were made", made.Load()))
-	}
-}
-
-// audited verifies the records of both servers, when they have ended, with the heads that the log has.
-func (s *stage) audited() {
+// audited ends the other server, and prints which calls have no end in the records of both. It verifies
+// the latter with the heads that the log has.
+func (w *world) audited(one, other *server) {
+	story.Must(other.cmd.Process.Signal(syscall.SIGTERM))
+	story.Must(other.cmd.Wait())
 	fmt.Println("\n== The audits of both servers, afterwards")
-	open := 0
-	for i := range s.between.all() {
-		dir := fmt.Sprintf("audit-%d", i)
-		var kept []audit.Head
-		for _, line := range s.await(`"dir":"` + dir + `"`) {
-			var head audit.Head
-			story.Must(json.Unmarshal([]byte(line), &head))
-			kept = append(kept, head)
-		}
-		_, err := audit.Verifier{Key: []byte(auditKey), Heads: kept}.Dir(dir)
-		story.Must(err)
-		open += len(withoutEnd(i))
+	var heads []audit.Head
+	for _, line := range other.log(`"dir":"other/audit"`) {
+		var head audit.Head
+		story.Must(json.Unmarshal([]byte(line), &head))
+		heads = append(heads, head)
 	}
-	show("audit", fmt.Sprintf("nothing was altered; %d call has no end", open))
+	_, err := audit.Verifier{Key: []byte(auditKey), Heads: heads}.Dir("other/audit")
+	story.Must(err)
+	for _, s := range []*server{one, other} {
+		names, err := audit.Files(s.dir + "/audit")
+		story.Must(err)
+		text, err := os.ReadFile(names[len(names)-1])
+		story.Must(err)
+		begun := map[uint64]audit.Record{}
+		for r, err := range (audit.Verifier{Key: []byte(auditKey)}).Records(bytes.NewReader(text)) {
+			story.Must(err)
+			if begun[r.Seq] = r; r.Event != "begin" {
+				delete(begun, r.Seq)
+				delete(begun, r.Begin)
+			}
+		}
+		show("audit", fmt.Sprintf("%s: nothing was altered; calls without an end: %d", s.dir, len(begun)))
+		for _, r := range begun {
+			show("", fmt.Sprintf("%s began %s %s", r.Owner, r.Target, r.Arguments))
+		}
+	}
 }
 
-// private fails if a secret left: the password of the service for anything but the servers' own log, and a
-// token for that too.
-func (s *stage) private() {
+// private fails if a token left, or the password of the service for anything but the servers' own log.
+func (w *world) private(servers ...*server) {
+	logs := slices.Concat(servers[0].log(""), servers[1].log(""))
+	has := func(text string) bool { return strings.Contains(strings.Join(logs, "\n"), text) }
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, token := range []string{"ada-1", "bob-2", "eve-3", "mallory-9"} {
-		if len(s.journal.find(token)) > 0 || s.collector.has(token) || strings.Contains(s.answers.String(), token) {
+		if has(token) || bytes.Contains(w.sent, []byte(token)) {
 			story.Must(errors.New("a token left: " + token))
 		}
 	}
-	if len(s.journal.find("hunter2")) == 0 || s.collector.has("hunter2") || strings.Contains(s.answers.String(), "hunter2") {
+	if !has("hunter2") || bytes.Contains(w.sent, []byte("hunter2")) {
 		story.Must(errors.New("the password of the service is where it should not be"))
+	}
+	if !bytes.Contains(w.sent, []byte("mcp call")) || !bytes.Contains(w.sent, []byte("tools/call pay_invoice")) {
+		story.Must(errors.New("the Collector has no record, or no span"))
 	}
 }

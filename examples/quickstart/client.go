@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -20,41 +19,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// A call is one call of a server.
-type call struct {
-	target string // "tool list_orders"
-	do     func(context.Context, *mcp.ClientSession) (mcp.Result, error)
-}
-
-func tool(name string, arguments map[string]any) call {
-	return call{"tool " + name, func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
-		return session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
-	}}
-}
-
-func resource(uri string) call {
-	return call{"resource " + uri, func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
-		return session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
-	}}
-}
-
-func prompt(name string) call {
-	return call{"prompt " + name, func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
-		return session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
-	}}
-}
-
-// times makes a call n times, as a model does that reads no answer, and keeps the
-// last answer.
-func times(n int, c call) call {
-	return call{fmt.Sprintf("%s, call %d", c.target, n), func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
-		for range n - 1 {
-			_, _ = c.do(ctx, session) // only the last one is looked at
-		}
-		return c.do(ctx, session)
-	}}
-}
-
 // An ending says what became of a call.
 type ending string
 
@@ -70,100 +34,48 @@ const (
 type answer struct {
 	ending    ending
 	text      string // what the caller reads
-	machine   string // what a program reads
-	where     string // where that stands: in a tool result's _meta, in an error's data
 	reference string
-	log       string // the line of the server's log with that reference
 }
 
-// A comparison is what became of all the failures, over one transport.
-type comparison struct {
-	transport     string
-	without, with []answer
-	problems      []string // what mcpchain promises and did not do, and what could not be tried
-}
-
-// patience is how long a caller waits for an answer.
-const patience = time.Second
-
-// compare provokes all the failures: without mcpchain, each in a server process of
-// its own, because many of them end the process; with it, all in one process.
-func compare(ctx context.Context, transport string) *comparison {
-	c := &comparison{transport: transport, without: make([]answer, len(failures))}
-	failed := make([]error, len(failures))
+// withoutChain provokes each failure in a server process of its own, because many of them end the process.
+func withoutChain(ctx context.Context) ([]answer, error) {
+	answers, failed := make([]answer, len(failures)), make([]error, len(failures))
 	var wg sync.WaitGroup
-	free := make(chan struct{}, 4) // a few processes at a time
 	for i, f := range failures {
 		wg.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			c.without[i], failed[i] = provokeAlone(ctx, transport, f)
+			p, err := start(ctx, "bare")
+			if failed[i] = err; err != nil {
+				return
+			}
+			alive := false
+			answers[i], alive = p.provoke(ctx, f.call, time.Second)
+			if how, _ := p.stop(); !alive {
+				answers[i] = answer{ending: died, text: "the server process died: " + how}
+			}
 		})
 	}
-	c.with, c.problems = provokeAll(ctx, transport)
 	wg.Wait()
-	for i, err := range failed {
-		if err != nil {
-			c.problems = append(c.problems, fmt.Sprintf("%s: %s, without mcpchain: %v", transport, failures[i].what, err))
-		}
-	}
-	return c
+	return answers, errors.Join(failed...)
 }
 
-// provokeAlone provokes one failure in a server process without mcpchain.
-func provokeAlone(ctx context.Context, transport string, f failure) (answer, error) {
-	p, err := start(ctx, transport, false)
+// withChain provokes all failures in one server process, and returns its log too.
+func withChain(ctx context.Context) (answers []answer, log string, err error) {
+	p, err := start(ctx, "wrapped")
 	if err != nil {
-		return answer{}, err
-	}
-	got, alive := p.provoke(ctx, f, patience)
-	how, _ := p.stop()
-	if !alive {
-		return answer{ending: died, text: "the server process died: " + how}, nil
-	}
-	return got, nil
-}
-
-// provokeAll provokes all failures in one server process with mcpchain, and checks
-// what mcpchain promises.
-func provokeAll(ctx context.Context, transport string) (answers []answer, problems []string) {
-	complain := func(format string, args ...any) {
-		problems = append(problems, transport+": "+fmt.Sprintf(format, args...))
-	}
-	p, err := start(ctx, transport, true)
-	if err != nil {
-		complain("%v", err)
-		return make([]answer, len(failures)), problems
+		return nil, "", err
 	}
 	for _, f := range failures {
-		got, alive := p.provoke(ctx, f, 10*time.Second) // it will come, also on a busy machine
-		answers = append(answers, got)
-		switch {
-		case !alive:
-			complain("%s: the server process died", f.what)
-		case got.ending != told:
-			complain("%s: %s: %s", f.what, got.ending, got.text)
+		got, alive := p.provoke(ctx, f.call, 10*time.Second) // it will come, also on a busy machine
+		if !alive {
+			got.ending = died
 		}
+		answers = append(answers, got)
 	}
 	how, log := p.stop()
 	if how != "exit status 0" {
-		complain("the server process ended with %s", how)
+		err = errors.New("the server process ended with " + how)
 	}
-	for i := range answers {
-		if answers[i].log = lineWith(log, answers[i].reference); answers[i].log == "" {
-			complain("%s: the log has no record for reference %q", failures[i].what, answers[i].reference)
-		}
-	}
-	return answers, problems
-}
-
-func lineWith(log, reference string) string {
-	for line := range strings.Lines(log) {
-		if reference != "" && strings.Contains(line, "reference="+reference) {
-			return strings.TrimSpace(line)
-		}
-	}
-	return ""
+	return answers, log, err
 }
 
 // A process is a server process and a session with it.
@@ -175,12 +87,12 @@ type process struct {
 }
 
 // start starts this program again as a server and connects to it.
-func start(ctx context.Context, transport string, wrap bool) (*process, error) {
+func start(ctx context.Context, how string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, self, "-serve", transport, fmt.Sprintf("-wrap=%t", wrap))}
+	p := &process{cmd: exec.CommandContext(ctx, self, "-serve", how)}
 	p.cmd.Stderr = &p.log
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -194,18 +106,8 @@ func start(ctx context.Context, transport string, wrap bool) (*process, error) {
 		return nil, err
 	}
 	p.stdin = stdin
-
-	var connection mcp.Transport = &mcp.IOTransport{Reader: stdout, Writer: stdin}
-	if transport == "http" {
-		address, err := bufio.NewReader(stdout).ReadString('\n')
-		if err != nil {
-			_, log := p.stop()
-			return nil, fmt.Errorf("the server gave no address: %w: %s", err, log)
-		}
-		connection = &mcp.StreamableClientTransport{Endpoint: strings.TrimSpace(address)}
-	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "quickstart", Version: "1.0.0"}, nil)
-	if p.session, err = client.Connect(ctx, connection, nil); err != nil {
+	if p.session, err = client.Connect(ctx, &mcp.IOTransport{Reader: stdout, Writer: stdin}, nil); err != nil {
 		_, log := p.stop()
 		return nil, fmt.Errorf("connect: %w: %s", err, log)
 	}
@@ -225,30 +127,20 @@ func (p *process) stop() (how, log string) {
 }
 
 // provoke makes one call that fails, and reports whether the server lives.
-func (p *process) provoke(ctx context.Context, f failure, patience time.Duration) (got answer, alive bool) {
+func (p *process) provoke(ctx context.Context, c call, patience time.Duration) (got answer, alive bool) {
 	answered := make(chan answer, 1)
-	go func() {
-		res, err := f.call.do(ctx, p.session)
-		answered <- judge(res, err)
-	}()
+	go func() { answered <- judge(c.do(ctx, p.session)) }()
+	got = answer{ending: silent, text: fmt.Sprintf("no answer within %.0f s", patience.Seconds())}
 	select {
 	case got = <-answered:
-		return got, p.alive(ctx)
 	case <-time.After(patience):
 	}
-	// Is it only slow? A server that meanwhile answers another call has had the time.
-	alive = p.alive(ctx)
-	select {
-	case got = <-answered:
-	case <-time.After(patience / 10):
-		got = answer{ending: silent, text: fmt.Sprintf("no answer within %.0f s", patience.Seconds())}
-	}
-	return got, alive
-}
-
-func (p *process) alive(ctx context.Context) bool {
 	_, err := p.session.ListTools(ctx, nil)
-	return err == nil
+	select {
+	case got = <-answered: // it was only slow: another call was answered after it
+	default:
+	}
+	return got, err == nil
 }
 
 // judge says what an answer is worth.
@@ -259,16 +151,14 @@ func judge(res mcp.Result, err error) answer {
 	switch {
 	case errors.As(err, &wire):
 		a.text = fmt.Sprintf("JSON-RPC error %d: %s", wire.Code, wire.Message)
-		a.machine, a.where = string(wire.Data), "data"
-		all = []byte(a.text + a.machine)
+		all = a.text + string(wire.Data)
 	case err != nil:
 		a.text = err.Error()
-		all = []byte(a.text)
+		all = a.text
 	default:
-		a.text = string(all)
+		a.text = all
 		if r, ok := res.(*mcp.CallToolResult); ok && r.IsError {
 			a.text = text(r)
-			a.machine, a.where = string(toJSON(r.Meta[middleware.MetaKey])), "_meta"
 		}
 	}
 	if f, failed := middleware.FaultOf(res, err); failed {
@@ -277,19 +167,19 @@ func judge(res mcp.Result, err error) answer {
 		a.ending = pretends
 	}
 	for _, p := range private {
-		if bytes.Contains(all, []byte(p)) {
+		if strings.Contains(all, p) {
 			a.ending = leaked
 		}
 	}
 	return a
 }
 
-func toJSON(v any) []byte {
+func toJSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return []byte(err.Error())
+		return err.Error()
 	}
-	return raw
+	return string(raw)
 }
 
 func text(r *mcp.CallToolResult) string {

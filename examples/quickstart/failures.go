@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -21,11 +20,10 @@ const (
 	ratesURL    = "http://127.0.0.1:1/rates?api_key=key-3f9a1c77" // nobody listens on port 1
 	mailToken   = "mail-token-81d2e6"
 	termsFile   = "/srv/shop/private/terms.md"
-	cardQuery   = "SELECT name FROM customers WHERE card = '4111111111111111'"
 )
 
 // private is what the answers are searched for.
-var private = []string{"tr0ub4dor", "10.1.2.3", "key-3f9a1c77", mailToken, "/srv/shop", "4111111111111111"}
+var private = []string{"tr0ub4dor", "10.1.2.3", "key-3f9a1c77", mailToken, "/srv/shop"}
 
 // A failure is one way in which a call can fail.
 type failure struct {
@@ -36,7 +34,6 @@ type failure struct {
 // failures are all of them, in the order in which they are shown.
 var failures = []failure{
 	{"a secret in an error", tool("list_orders", nil)},
-	{"a query in a wrapped error", tool("find_customer", nil)},
 	{"a path in an error", resource("shop://terms")},
 	{"a connection refused", tool("convert_price", nil)},
 	{"a timeout", tool("sales_report", nil)},
@@ -44,7 +41,6 @@ var failures = []failure{
 	{"a panic", tool("get_invoice", nil)},
 	{"a panic with a secret in it", prompt("thank_you")},
 	{"no result and no error", tool("cancel_order", nil)},
-	{"an error that is a nil pointer", tool("ship_order", nil)},
 	{"a number that JSON cannot hold", tool("average_rating", nil)},
 	{"not found, again and again", times(4, tool("get_product", map[string]any{"name": "teapto"}))},
 	{"rate limited", resource("shop://reviews")},
@@ -57,7 +53,6 @@ func addFailures(server *mcp.Server) {
 	// A failed read may be tried again; of a failed write nobody may know what it did.
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(server, &mcp.Tool{Name: "list_orders", Annotations: reads}, listOrders)
-	mcp.AddTool(server, &mcp.Tool{Name: "find_customer", Annotations: reads}, findCustomer)
 	mcp.AddTool(server, &mcp.Tool{Name: "convert_price", Annotations: reads}, convertPrice)
 	mcp.AddTool(server, &mcp.Tool{Name: "sales_report", Annotations: reads}, salesReport)
 	mcp.AddTool(server, &mcp.Tool{Name: "get_invoice", Annotations: reads}, getInvoice)
@@ -67,7 +62,6 @@ func addFailures(server *mcp.Server) {
 
 	anything := map[string]any{"type": "object"} // a raw handler brings its own schema
 	server.AddTool(&mcp.Tool{Name: "cancel_order", InputSchema: anything}, cancelOrder)
-	server.AddTool(&mcp.Tool{Name: "ship_order", InputSchema: anything}, shipOrder)
 	server.AddTool(&mcp.Tool{Name: "average_rating", InputSchema: anything, Annotations: reads}, averageRating)
 
 	server.AddResource(&mcp.Resource{Name: "terms", URI: "shop://terms"}, readTerms)
@@ -79,10 +73,6 @@ type none struct{} // the arguments of a tool that has none
 
 func listOrders(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 	return nil, nil, errors.New("connect to " + databaseURL + ": too many clients")
-}
-
-func findCustomer(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
-	return nil, nil, fmt.Errorf("%s: %w", cardQuery, sql.ErrNoRows)
 }
 
 func readTerms(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -129,15 +119,6 @@ func cancelOrder(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, er
 	return nil, nil //nolint:mcpvet // easily written, and the SDK cannot send it
 }
 
-type shippingError struct{ carrier string }
-
-func (e *shippingError) Error() string { return "no answer from " + e.carrier }
-
-func shipOrder(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	var err *shippingError // nil, but not a nil error once it is returned
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "shipped"}}}, err
-}
-
 func averageRating(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	average := math.NaN() // what 0.0/0.0 gives when there are no ratings
 	return &mcp.CallToolResult{StructuredContent: map[string]any{"average": average}}, nil
@@ -164,4 +145,39 @@ func placeOrder(_ context.Context, _ *mcp.CallToolRequest, in struct {
 },
 ) (*mcp.CallToolResult, any, error) {
 	return nil, in, nil
+}
+
+// A call is one call of a server.
+type call struct {
+	target string // "tool list_orders"
+	do     func(context.Context, *mcp.ClientSession) (mcp.Result, error)
+}
+
+func tool(name string, arguments map[string]any) call {
+	return call{"tool " + name, func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
+		return session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
+	}}
+}
+
+func resource(uri string) call {
+	return call{"resource " + uri, func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
+		return session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+	}}
+}
+
+func prompt(name string) call {
+	return call{"prompt " + name, func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
+		return session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
+	}}
+}
+
+// times makes a call n times, as a model does that reads no answer, and keeps the
+// last answer.
+func times(n int, c call) call {
+	return call{fmt.Sprintf("%s, call %d", c.target, n), func(ctx context.Context, session *mcp.ClientSession) (mcp.Result, error) {
+		for range n - 1 {
+			_, _ = c.do(ctx, session) // only the last one is looked at
+		}
+		return c.do(ctx, session)
+	}}
 }

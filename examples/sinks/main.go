@@ -1,7 +1,6 @@
 // Sinks sends the records of calls to several places with package sinks: all of them
-// to a file, a scrubbed copy to a service that is down, panics to a pager, and a failure
-// that repeats itself only once with its count. No place that fails costs a record or an
-// answer. The places are files of the working directory.
+// to a file, a scrubbed copy to a service that is down, and panics to a pager. No place that
+// fails costs a record or an answer. The places are files of the working directory.
 //
 //	go run ./examples/sinks -story               # what a client gets from it
 //	go run ./examples/sinks                      # over stdio
@@ -23,7 +22,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain"
-	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/correlate/sinks"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/transport"
@@ -36,7 +34,7 @@ func (broken) Handle(context.Context, slog.Record) error { return errors.New("no
 
 // newLogger says what goes where.
 func newLogger() *slog.Logger {
-	file, spool, pager, summary := open("file.log"), open("spool.log"), open("pager.log"), open("summary.log")
+	file, spool, pager := open("file.log"), open("spool.log"), open("pager.log")
 
 	service := sinks.Failover(broken{spool}, spool)
 
@@ -44,7 +42,6 @@ func newLogger() *slog.Logger {
 		file,
 		sinks.Pipe(service, mask.SlogMiddleware(nil)), // the scrubbing stage
 		sinks.Router(sinks.Route{To: pager, When: sinks.Attr("outcome", "panic")}),
-		correlate.Sample(summary, 5*time.Second), // a minute in earnest
 	))
 }
 

@@ -92,7 +92,7 @@ func main() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "weather", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}, Description: "The weather of a city"}, report)
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil)) // for the operator
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger}, degrade.New(nil)))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Degrade: degrade.New(nil)}))
 
 	if err := serve(server, *address); err != nil {
 		log.Fatal(err)

@@ -1,11 +1,9 @@
 // Package apart runs functions that may have to be given up: a log that hangs, a store that
-// does not answer, a part of an answer that ignores its context.
+// does not answer, an item or a part or a whole call that ignores its context.
 package apart
 
 import (
 	"errors"
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -16,96 +14,74 @@ import (
 // says more than that it took too long.
 const Grace = 20 * time.Millisecond
 
-var (
-	// ErrLeft is the error of a function that was given up and still runs.
-	ErrLeft = errors.New("it ignores the end of its time; it was left behind and still runs")
-	// ErrGoexit is the error of a function that ended its goroutine.
-	ErrGoexit = errors.New("it ended its goroutine with runtime.Goexit")
-)
+// ErrGoexit is the error of a function that ended its goroutine.
+var ErrGoexit = errors.New("it ended its goroutine with runtime.Goexit")
 
-// A Room counts the functions that were given up and have not returned. The zero value is ready
-// for use, by several goroutines.
-type Room struct{ left atomic.Int32 }
+// A Work is a function that runs in a goroutine of its own, because only that survives a function
+// that blocks or calls [runtime.Goexit]. Who does not wait for it any more has given it up; nothing
+// else happens then. All methods may be called concurrently.
+type Work[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
 
-// Left returns how many functions that were given up still run.
-func (r *Room) Left() int { return int(r.left.Load()) }
-
-// Run calls f in a goroutine of its own, because only that survives a function that blocks or
-// calls [runtime.Goexit], and returns what f returned. A panic is returned as a
-// [*fault.PanicError]. After limit, or [Grace] after over was closed, Run gives f up and returns
-// ErrLeft. From then on room counts f until it returns, and late is called with its error; both
-// may be nil. With a zero limit and a nil channel Run waits for f without a bound.
-func Run[T any](room *Room, limit time.Duration, over <-chan struct{}, f func() (T, error), late func(error)) (T, error) {
-	type reply struct {
-		value T
-		err   error
-	}
-	done := make(chan reply, 1) // the first to send decides: f if it returned in time, else Run
+// Go runs f. A panic becomes a [*fault.PanicError].
+func Go[T any](f func() (T, error)) *Work[T] {
+	w := &Work[T]{done: make(chan struct{}), err: ErrGoexit}
 	go func() {
-		got := reply{err: ErrGoexit}
+		defer close(w.done)
 		defer func() {
 			if p := recover(); p != nil {
-				got = reply{err: fault.Panicked(p, 1)}
-			}
-			select {
-			case done <- got:
-			default: // f was given up
-				if room != nil {
-					room.left.Add(-1)
-				}
-				if late != nil {
-					late(got.err)
-				}
+				w.err = fault.Panicked(p, 1)
 			}
 		}()
 		deepen(false)
-		got.value, got.err = f()
+		w.value, w.err = f()
 	}()
-	var timer *time.Timer
-	var ended <-chan time.Time
-	if limit > 0 {
-		timer = time.NewTimer(limit)
-		ended = timer.C
+	return w
+}
+
+// Done is closed when the function has returned.
+func (w *Work[T]) Done() <-chan struct{} { return w.done }
+
+// Result returns what the function returned, when it has.
+func (w *Work[T]) Result() (T, error) {
+	<-w.done
+	return w.value, w.err
+}
+
+// Within reports whether the function returns within a limit.
+func (w *Work[T]) Within(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-w.done:
+		return true
+	case <-timer.C:
 	}
-	for {
-		select {
-		case got := <-done:
-			if timer != nil {
-				timer.Stop()
-			}
-			return got.value, got.err
-		case <-over:
-			over = nil
-			if timer == nil {
-				timer = time.NewTimer(Grace)
-				ended = timer.C
-			}
-		case <-ended:
-			if room != nil {
-				room.left.Add(1)
-			}
-			select {
-			case done <- reply{}:
-				var none T
-				return none, ErrLeft
-			default: // f has just returned
-				if room != nil {
-					room.left.Add(-1)
-				}
-				got := <-done
-				return got.value, got.err
-			}
-		}
+	select {
+	case <-w.done: // at the same moment
+		return true
+	default:
+		return false
 	}
 }
 
-// Reason returns the error of [Run] with limit as it is worded for a record.
-func Reason(err error, limit time.Duration) error {
+// Until reports whether the function returns before over is closed or, after that, within a grace.
+func (w *Work[T]) Until(over <-chan struct{}, grace time.Duration) bool {
+	select {
+	case <-w.done:
+		return true
+	case <-over:
+		return w.Within(grace)
+	}
+}
+
+// Reason returns the error of a function that ran apart as it is worded for a record.
+func Reason(err error) error {
 	if panicked, ok := err.(*fault.PanicError); ok {
 		return errors.New("it panicked: " + safe.Value(panicked.Value))
-	}
-	if err == ErrLeft {
-		return fmt.Errorf("it took more than %v", limit)
 	}
 	return err
 }

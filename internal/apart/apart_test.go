@@ -1,7 +1,6 @@
 package apart_test
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 var errOwn = errors.New("own")
 
-func TestRun(t *testing.T) {
+func TestGo(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    func() (int, error)
 		want int
@@ -27,68 +26,42 @@ func TestRun(t *testing.T) {
 		"exits":   {func() (int, error) { runtime.Goexit(); return 7, nil }, 0, apart.ErrGoexit},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := apart.Run(nil, 0, nil, c.f, func(error) { t.Error("it was waited for") })
+			got, err := apart.Go(c.f).Result()
 			require.Equal(t, c.want, got)
 			require.ErrorIs(t, err, c.err)
 		})
 	}
-	_, err := apart.Run(nil, 0, nil, func() (int, error) { panic(errOwn) }, nil)
+	_, err := apart.Go(func() (int, error) { panic(errOwn) }).Result()
 	var p *fault.PanicError
 	require.ErrorAs(t, err, &p)
-	require.Contains(t, p.Stack(), "apart_test.TestRun")
+	require.Contains(t, p.Stack(), "apart_test.TestGo")
 }
 
-// TestRunGivesUp takes the time by both of its ends.
-func TestRunGivesUp(t *testing.T) {
+// TestGivenUp takes the time by both of its ends.
+func TestGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		for name, run := range map[string]func(*apart.Room, func() (int, error), func(error)) (int, error){
-			"limit": func(room *apart.Room, f func() (int, error), late func(error)) (int, error) {
-				return apart.Run(room, time.Second+apart.Grace, nil, f, late)
-			},
-			"over": func(room *apart.Room, f func() (int, error), late func(error)) (int, error) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				return apart.Run(room, 0, ctx.Done(), f, late)
+		for name, waits := range map[string]func(*apart.Work[int]) bool{
+			"limit": func(w *apart.Work[int]) bool { return w.Within(time.Second + apart.Grace) },
+			"over": func(w *apart.Work[int]) bool {
+				over := make(chan struct{})
+				time.AfterFunc(time.Second, func() { close(over) })
+				return w.Until(over, apart.Grace)
 			},
 		} {
-			var room apart.Room
-			began, end := time.Now(), make(chan struct{})
-			late := make(chan error, 1)
-			_, err := run(&room, func() (int, error) { <-end; return 7, errOwn }, func(err error) { late <- err })
-			require.ErrorIs(t, err, apart.ErrLeft, name)
+			end := make(chan struct{})
+			began, work := time.Now(), apart.Go(func() (int, error) { <-end; return 7, errOwn })
+			require.False(t, waits(work), name)
 			require.Equal(t, time.Second+apart.Grace, time.Since(began), name)
-			require.Equal(t, 1, room.Left(), name)
 			close(end)
-			require.Equal(t, errOwn, <-late, name)
-			synctest.Wait()
-			require.Zero(t, room.Left(), name)
+			got, err := work.Result()
+			require.Equal(t, 7, got, name)
+			require.Equal(t, errOwn, err, name)
 		}
-		// One that returns within the grace says why itself.
-		got, err := apart.Run(nil, 0, ctx.Done(), func() (int, error) {
-			time.Sleep(apart.Grace / 2)
-			return 7, errOwn
-		}, nil)
-		require.Equal(t, 7, got)
-		require.ErrorIs(t, err, errOwn)
-	})
-}
-
-// TestRunAtTheSameMoment has functions that return when their time is over: whoever is first, the
-// room is empty at the end, and late is called for those alone that were given up.
-func TestRunAtTheSameMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var room apart.Room
-		for range 200 {
-			called := make(chan error, 1)
-			_, err := apart.Run(&room, time.Second, nil, func() (int, error) {
-				time.Sleep(time.Second)
-				return 0, errOwn
-			}, func(err error) { called <- err })
-			synctest.Wait()
-			require.Zero(t, room.Left())
-			require.Equal(t, errors.Is(err, apart.ErrLeft), len(called) == 1)
+		over := make(chan struct{})
+		close(over)
+		for _, takes := range []time.Duration{0, apart.Grace / 2} { // what returns within the grace says why itself
+			require.True(t, apart.Go(func() (int, error) { time.Sleep(takes); return 7, nil }).Until(over, apart.Grace))
 		}
+		require.True(t, apart.Go(func() (int, error) { time.Sleep(time.Hour); return 7, nil }).Until(nil, 0))
 	})
 }

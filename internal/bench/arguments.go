@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"runtime"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	mcpgo "github.com/mark3labs/mcp-go/mcp"
-	mcpgoserver "github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -31,19 +27,12 @@ const (
 func arguments() *table {
 	t := &table{
 		title: "Arguments of eight fields, three of them wrong", first: "", jobs: "right | wrong | told of the three", reference: 0,
-		note: "Times as ratios to the first row. From the arguments as JSON to the result. " +
-			"mcp-go checks inside of its server: its row is a whole call less the same call without the check, and leaves out the decoding.",
+		note: "Times as ratios to the first row. From the arguments as JSON to the result.",
 	}
 	two := func(name, told string, call func(arguments json.RawMessage) func()) *row {
 		return t.add(name, []func(){call(json.RawMessage(rightOrder)), call(json.RawMessage(wrongOrder))}, told)
 	}
 	two("by hand, with the validator of the SDK", "one, by chance", sdkValidator).loose = true
-	two("by hand, with santhosh-tekuri/jsonschema", "all, in its words", santhoshValidator).loose = true
-	checked := two("mcp-go `WithInputSchemaValidation`", "all, in the words of santhosh-tekuri/jsonschema", func(arguments json.RawMessage) func() {
-		return mcpgoValidator(arguments, mcpgoserver.WithInputSchemaValidation())
-	})
-	checked.cells[0].less = mcpgoValidator(json.RawMessage(rightOrder))
-	checked.cells[1].less = mcpgoValidator(json.RawMessage(wrongOrder))
 	two("`validate.Tool`", "all, each with what is right", func(arguments json.RawMessage) func() {
 		handler, ctx, req := validate.Tool(json.RawMessage(orderSchema), nothing), sdkContext(), order(arguments)
 		return func() { _, _ = handler(ctx, req) }
@@ -95,40 +84,6 @@ func sdkValidator(arguments json.RawMessage) func() {
 		runtime.KeepAlive(res)
 	}
 }
-
-func santhoshValidator(arguments json.RawMessage) func() {
-	schema, err := santhosh.UnmarshalJSON(bytes.NewReader([]byte(orderSchema)))
-	must(err)
-	compiler := santhosh.NewCompiler()
-	must(compiler.AddResource("order.json", schema))
-	compiled, err := compiler.Compile("order.json")
-	must(err)
-	ctx, req := sdkContext(), order(arguments)
-	return func() {
-		value, err := santhosh.UnmarshalJSON(bytes.NewReader(req.Params.Arguments))
-		if err == nil {
-			err = compiled.Validate(value)
-		}
-		if err != nil {
-			runtime.KeepAlive(refuse(err))
-			return
-		}
-		res, _ := nothing(ctx, req)
-		runtime.KeepAlive(res)
-	}
-}
-
-// mcpgoValidator is a call through mcp-go's server.
-func mcpgoValidator(arguments json.RawMessage, options ...mcpgoserver.ServerOption) func() {
-	s := mcpgoserver.NewMCPServer("bench", "1", options...)
-	s.AddTool(mcpgo.NewToolWithRawSchema("order", "", json.RawMessage(orderSchema)),
-		func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) { return mcpgoDone, nil })
-	ctx := sdkContext()
-	message := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"order","arguments":` + string(arguments) + `}}`)
-	return func() { runtime.KeepAlive(s.HandleMessage(ctx, message)) }
-}
-
-var mcpgoDone = mcpgo.NewToolResultText("ordered")
 
 func must(err error) {
 	if err != nil {

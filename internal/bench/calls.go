@@ -6,22 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/google/uuid"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	mcpgoserver "github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/audit"
@@ -31,7 +23,6 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/degrade"
 	"github.com/mcpchain/mcpchain/drain"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -102,8 +93,7 @@ func calls() *table {
 		jobs:      "success | failure, not recorded | failure with its record | panic with its record | what it does",
 		reference: 1,
 		note: "Times as ratios to the row \"by hand\", and allocations. Each library's own handler type is called through its layers, without a connection. " +
-			"Where a cell is empty, the contender makes no record. " +
-			"go-grpc-middleware makes the fields of a record before it asks whether the record is wanted.",
+			"Where a cell is empty, the contender makes no record.",
 	}
 	sdk := func(name, does string, build func(*slog.Logger) mcp.Middleware) {
 		runs := make([]func(), 0, jobs)
@@ -116,10 +106,6 @@ func calls() *table {
 	sdk("the least that six layers do", passes, func(*slog.Logger) mcp.Middleware { return theLeast() })
 	sdk("by hand", masks, handWritten)
 	t.add("mcp-go `WithRecovery`", []func(){mcpgoCall(success), mcpgoCall(failure), nil, nil}, "recovers with the value of the panic; passes errors on")
-	t.add("grpc recovery", []func(){grpcCall(success, false), grpcCall(failure, false), nil, nil}, passes)
-	t.add("grpc recovery, logging", []func(){grpcCall(success, true), grpcCall(failure, true), grpcCall(failureRecorded, true), grpcCall(panicked, true)}, passes+", record with the stack").loose = true // a pool of its own
-	t.add("connect `WithRecover`", []func(){connectCall(success, false), connectCall(failure, false), nil, nil}, passes)
-	t.add("connect `WithRecover`, logging", []func(){connectCall(success, true), connectCall(failure, true), connectCall(failureRecorded, true), connectCall(panicked, true)}, passes+", record with the stack")
 	const advice = masks + "; kinds, advice, arguments explained, loop breaker"
 	sdk("`Standard`", advice, func(l *slog.Logger) mcp.Middleware { return mcpchain.Standard(&mcpchain.Options{Logger: l}) })
 	sdk("`Standard`, all but `replay` and `state`", advice+", all else", func(l *slog.Logger) mcp.Middleware { return mcpchain.Standard(everything(l)) })
@@ -143,14 +129,14 @@ func packages() *table {
 		{"`mask`", mask.New(&mask.Options{Logger: unwritten()})},
 		{"`validate`", validate.New(nil)},
 		{"`retry`", retry.New(nil)},
-		{"`retry.Server`", optional.Of(all.RetryServer)},
+		{"`retry.Server`", all.RetryServer},
 		{"`deadline`", deadline.New(nil)},
-		{"`batch` (a call that is no list)", optional.Of(all.Batch)},
+		{"`batch` (a call that is no list)", all.Batch},
 		{"`degrade`", degrade.New(nil)},
-		{"`limit`", optional.Of(all.Limit)},
-		{"`drain`", optional.Of(all.Drain)},
+		{"`limit`", all.Limit},
+		{"`drain`", all.Drain},
 		{"`budget`", budget.New(nil)},
-		{"`audit` (to a sink that does nothing)", optional.Of(all.Audit)},
+		{"`audit` (to a sink that does nothing)", all.Audit},
 		{"`replay` (a call without a key)", replay.New(&replay.Options{Store: store.NewMemory(nil)})},
 		{"`state` (a call without a handle)", state.New(&state.Options{Store: store.NewMemory(nil), Argument: "cart"})},
 	} {
@@ -163,16 +149,16 @@ func packages() *table {
 func everything(logger *slog.Logger) *mcpchain.Options {
 	return &mcpchain.Options{
 		Logger:      logger,
-		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil), Logger: unwritten()},
-		Batch:       &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}},
-		Degrade:     &degrade.Options{},
-		Deadline:    &deadline.Options{},
-		RetryServer: &retry.ServerOptions{InitialInterval: time.Nanosecond},
-		Drain:       &drain.Options{Drain: &drain.Drain{}},
-		Budget:      &budget.Options{},
-		Limit: &limit.Options{
+		Audit:       audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil), Logger: unwritten()}),
+		Batch:       batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "id", As: "get_users", Items: "ids"}}}),
+		Degrade:     degrade.New(nil),
+		Deadline:    deadline.New(nil),
+		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Nanosecond}),
+		Drain:       drain.New(&drain.Options{Drain: &drain.Drain{}}),
+		Budget:      budget.New(nil),
+		Limit: limit.New(&limit.Options{
 			Limits: []limit.Limit{{Scope: limit.ForAll, Calls: 1 << 30, Running: 1000}}, Logger: unwritten(),
-		},
+		}),
 	}
 }
 
@@ -295,63 +281,3 @@ func mcpgoCall(job int) func() {
 	ctx, req := sdkContext(), mcpgo.CallToolRequest{Params: mcpgo.CallToolParams{Name: "weather"}}
 	return func() { _, _ = handler(ctx, req) }
 }
-
-// grpcCall is a handler of grpc with the interceptors of go-grpc-middleware as its own
-// examples put them: logging outside, recovery inside, one record a call when it ends.
-func grpcCall(job int, logs bool) func() {
-	logger := loggerOf(job)
-	handler := grpc.UnaryHandler(ending[any, any](job, &emptypb.Empty{}))
-	info := &grpc.UnaryServerInfo{FullMethod: "/bench.Weather/Get"}
-	guarded := recovery.UnaryServerInterceptor(recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
-		if logs {
-			logger.LogAttrs(ctx, slog.LevelError, "recovered from a panic", slog.Any("panic", p), slog.String("stack", stack()))
-		}
-		return status.Error(codes.Internal, "internal error")
-	}))
-	ctx := sdkContext()
-	if !logs {
-		return func() { _, _ = guarded(ctx, nil, info, handler) }
-	}
-	logged := logging.UnaryServerInterceptor(logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
-		logger.Log(ctx, slog.Level(level), msg, fields...) //nolint:sloglint // as its documentation has it
-	}), logging.WithLogOnEvents(logging.FinishCall))
-	inner := func(ctx context.Context, req any) (any, error) { return guarded(ctx, req, info, handler) }
-	return func() { _, _ = logged(ctx, nil, info, inner) }
-}
-
-// connectCall is a handler of connect with its recovery around it, as the handler makes
-// it, and with an interceptor that records failures. connect has none of its own.
-func connectCall(job int, logs bool) func() {
-	logger := loggerOf(job)
-	var handler connect.UnaryFunc
-	capture := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		handler = next
-		return next
-	})
-	options := []connect.HandlerOption{connect.WithInterceptors(capture)}
-	if logs {
-		options = append(options, connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-			return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-				start := time.Now()
-				res, err := next(ctx, req)
-				if err != nil && logger.Enabled(ctx, slog.LevelError) {
-					logger.LogAttrs(ctx, slog.LevelError, "call failed", slog.String("procedure", req.Spec().Procedure),
-						slog.Any("error", err), slog.Duration("duration", time.Since(start)))
-				}
-				return res, err
-			}
-		})))
-	}
-	options = append(options, connect.WithRecover(func(ctx context.Context, _ connect.Spec, _ http.Header, p any) error {
-		if logs {
-			logger.LogAttrs(ctx, slog.LevelError, "recovered from a panic", slog.Any("panic", p), slog.String("stack", stack()))
-		}
-		return connect.NewError(connect.CodeInternal, errInternal)
-	}))
-	res := connect.NewResponse(&emptypb.Empty{})
-	connect.NewUnaryHandler("/bench.Weather/Get", ending[*connect.Request[emptypb.Empty]](job, res), options...)
-	ctx, req := sdkContext(), connect.NewRequest(&emptypb.Empty{})
-	return func() { _, _ = handler(ctx, req) }
-}
-
-var errInternal = errors.New("internal error")

@@ -4,43 +4,27 @@ go 1.26.0
 
 replace github.com/mcpchain/mcpchain => ../..
 
-replace github.com/mcpchain/mcpchain/contrib/redis => ../../contrib/redis
-
 require (
-	connectrpc.com/connect v1.20.0
-	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/google/jsonschema-go v0.4.3
 	github.com/google/uuid v1.6.0
-	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.3
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/mcpchain/mcpchain v0.1.0
-	github.com/mcpchain/mcpchain/contrib/redis v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
-	github.com/redis/go-redis/v9 v9.22.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	github.com/sourcegraph/conc v0.3.0
 	github.com/stretchr/testify v1.12.1
-	golang.org/x/sync v0.20.0
-	google.golang.org/grpc v1.74.2
-	google.golang.org/protobuf v1.36.11
 )
 
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
-	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-json-experiment/json v1.27.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/spf13/cast v1.7.1 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
-	github.com/yuin/gopher-lua v1.1.1 // indirect
-	go.uber.org/atomic v1.11.0 // indirect
-	go.uber.org/multierr v1.9.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/net v0.40.0 // indirect
 	golang.org/x/oauth2 v0.35.0 // indirect
+	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.41.0 // indirect
 	golang.org/x/text v0.25.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20250528174236-200df99c418a // indirect
 )

@@ -1,18 +1,16 @@
 // Bench compares mcpchain with what others do of the same job: a chain that is written by
-// hand, the recovery of mark3labs/mcp-go, go-grpc-middleware, connect, and for batches
-// errgroup and sourcegraph/conc. It is a module of its own, so that nobody who uses
-// mcpchain downloads them.
+// hand, the bare SDK and its validator, and mark3labs/mcp-go. It is a module of its own,
+// so that nobody who uses mcpchain downloads them.
 //
-//	go run ./internal/bench          print the tables
-//	go run ./internal/bench -write   and write them into docs/costs.md
-//	go run ./internal/bench -stores  print what waits for Redis, a disk or a large answer, and with -write into docs/load.md
-//	go run ./internal/bench -weigh   print what the packages add to a binary, with -write too
+//	go run ./internal/bench         print the tables
+//	go run ./internal/bench -write  and write them into docs/costs.md
+//	go run ./internal/bench -weigh  print what the packages add to a binary, and with -write into docs/one.md
 //
 // Everything runs in one process and without a network, in slices that take turns, so that a
 // machine that is busy for a while is busy for all of them. The time of a layer is the least of
-// many short slices, and so is that of what waits (-stores). That of a whole call is the median of
-// longer ones: it allocates so much that the garbage collector takes a third of the time, of which
-// the least slice would have nothing. Times are told as ratios to one row of their table. Allocations are exact.
+// many short slices. That of a whole call is the median of longer ones: it allocates so much that
+// the garbage collector takes a third of the time, of which the least slice would have nothing. Times
+// are told as ratios to one row of their table. Allocations are exact.
 package main
 
 import (
@@ -37,13 +35,8 @@ func main() {
 	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
 	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least; one of whole calls is 20 times as long")
 	weighs := flag.Bool("weigh", false, "build servers, and print what each package adds to them, instead")
-	stores := flag.Bool("stores", false, "measure whole calls that wait for Redis, a disk or a large answer, instead")
 	flag.Parse()
 
-	if *stores {
-		show("load.md", measureStores(*rounds, *slice), storesOpening, storesClosing, *write)
-		return
-	}
 	if *weighs {
 		programs := weights()
 		if err := weigh(context.Background(), programs); err != nil {
@@ -56,20 +49,6 @@ func main() {
 	allocations(tables)
 	measure(tables, *rounds, *slice)
 	show("costs.md", machine()+markdown(tables), opening, closing, *write)
-}
-
-// measureStores measures [storeTables], on all processors, as servers run.
-func measureStores(rounds int, slice time.Duration) string {
-	dir, err := os.MkdirTemp("", "bench")
-	must(err)
-	defer func() { _ = os.RemoveAll(dir) }()
-	tables, end := storeTables(dir)
-	defer end()
-	allocations(tables)
-	for _, t := range tables { // each alone, or its first row would pay for what the last one of another leaves behind
-		turns(cells([]*table{t}), rounds, slice, slices.Min)
-	}
-	return machine() + markdown(tables)
 }
 
 // show prints a text, and writes it into a page of docs between two marks.
@@ -88,7 +67,7 @@ func show(name, text, opening, closing string, write bool) {
 }
 
 func all() []*table {
-	return []*table{wholeCalls(), manyTools(), outages(), calls(), packages(), arguments(), batches()} // what is felt first
+	return []*table{wholeCalls(), manyTools(), calls(), packages(), arguments()} // what is felt first
 }
 
 // A table compares rows that do the same jobs.
@@ -96,11 +75,9 @@ type table struct {
 	title, first, jobs string // jobs heads the columns, separated by |
 	note               string
 	rows               []*row
-	reference          int     // the row whose times are 1
-	absolute           bool    // all times as ratios to the first cell of that row
-	loose              bool    // allocations are not exact, because goroutines run beside
-	slack              float64 // by how many allocations another run may differ
-	measure            func()  // fills the cells that are measured apart, nil for none
+	reference          int  // the row whose times are 1
+	absolute           bool // all times as ratios to the first cell of that row
+	loose              bool // allocations are not exact, because goroutines run beside
 }
 
 // A row is one contender.
@@ -114,14 +91,11 @@ type row struct {
 // do, or has words.
 type cell struct {
 	said   string
-	apart  bool // measured apart, see table
 	run    func()
-	less   func() // what is no part of the job, and is taken off
-	calls  int    // that one run makes; zero means one
 	allocs float64
-	all    [2][]time.Duration // of each slice of run and less, with times[0] and times[1] runs
-	took   [2]time.Duration   // what counts of these
-	times  [2]int
+	all    []time.Duration // of each slice, with so many times runs
+	times  int
+	took   time.Duration // what counts of these
 }
 
 // add adds a row with a cell for each job, which may be nil, and words behind them.
@@ -158,10 +132,6 @@ func allocations(tables []*table) {
 			runs = 5
 		}
 		c.allocs = testing.AllocsPerRun(runs, c.run)
-		if c.less != nil {
-			c.allocs -= testing.AllocsPerRun(runs, c.less)
-		}
-		c.allocs /= float64(max(1, c.calls))
 	}
 }
 
@@ -175,11 +145,6 @@ func measure(tables []*table, rounds int, slice time.Duration) {
 	}
 	together := slices.DeleteFunc(slices.Clone(tables), func(t *table) bool { return t.loose })
 	turns(cells(together), rounds, slice, slices.Min)
-	for _, t := range tables {
-		if t.measure != nil {
-			t.measure()
-		}
-	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	turns(cells(alone), rounds, 20*slice, median)
 }
@@ -192,36 +157,22 @@ func median(took []time.Duration) time.Duration {
 // turns measures slices of all cells. counts says which time of the slices counts.
 func turns(all []*cell, rounds int, slice time.Duration, counts func([]time.Duration) time.Duration) {
 	for _, c := range all {
-		for i, run := range c.runs() {
-			// The least of some: a run that was interrupted would make the slices of this
-			// cell so short that each begins with cold caches.
-			c.times[i] = 1
-			for min(timed(run, c.times[i]), timed(run, c.times[i]), timed(run, c.times[i]), timed(run, c.times[i])) < slice/2 {
-				c.times[i] *= 2
-			}
+		// The least of some: a run that was interrupted would make the slices of this
+		// cell so short that each begins with cold caches.
+		c.times = 1
+		for min(timed(c.run, c.times), timed(c.run, c.times), timed(c.run, c.times), timed(c.run, c.times)) < slice/2 {
+			c.times *= 2
 		}
 	}
 	runtime.GC()
 	for range rounds {
 		for _, j := range rand.Perm(len(all)) { // or a collection would meet the same cells in each round
-			c := all[j]
-			for i, run := range c.runs() {
-				c.all[i] = append(c.all[i], timed(run, c.times[i]))
-			}
+			all[j].all = append(all[j].all, timed(all[j].run, all[j].times))
 		}
 	}
 	for _, c := range all {
-		for i := range c.runs() {
-			c.took[i], c.all[i] = counts(c.all[i]), nil
-		}
+		c.took, c.all = counts(c.all), nil
 	}
-}
-
-func (c *cell) runs() []func() {
-	if c.less == nil {
-		return []func(){c.run}
-	}
-	return []func(){c.run, c.less}
 }
 
 func timed(run func(), times int) time.Duration {
@@ -233,13 +184,7 @@ func timed(run func(), times int) time.Duration {
 }
 
 // nanoseconds is what one run takes.
-func (c *cell) nanoseconds() float64 {
-	took := float64(c.took[0]) / float64(c.times[0])
-	if c.less != nil {
-		took -= float64(c.took[1]) / float64(c.times[1])
-	}
-	return took
-}
+func (c *cell) nanoseconds() float64 { return float64(c.took) / float64(c.times) }
 
 // machine says where the numbers come from.
 func machine() string {
@@ -256,8 +201,7 @@ func machine() string {
 }
 
 var peers = []string{
-	"github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go", "github.com/grpc-ecosystem/go-grpc-middleware/v2",
-	"google.golang.org/grpc", "connectrpc.com/connect", "golang.org/x/sync", "github.com/sourcegraph/conc",
+	"github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go",
 }
 
 func markdown(tables []*table) string {

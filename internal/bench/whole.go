@@ -101,13 +101,7 @@ func session(mw mcp.Middleware) *mcp.ClientSession {
 	if mw != nil {
 		server.AddReceivingMiddleware(mw)
 	}
-	ctx := context.Background()
-	ours, theirs := mcp.NewInMemoryTransports()
-	_, err := server.Connect(ctx, theirs, nil)
-	must(err)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench"}, nil).Connect(ctx, ours, nil)
-	must(err)
-	return session
+	return connectOne(server)
 }
 
 func addTool(server *mcp.Server, name string, job int) {

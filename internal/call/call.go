@@ -5,7 +5,7 @@
 //   - the call: call.go, settings.go (what the middlewares establish), part.go, witness.go, follow.go,
 //     request.go and stack.go;
 //   - its end: end.go, and failure.go, which makes the failure that package failure decides about;
-//   - what is sent and recorded: render.go, content.go, steps.go, toolfailure.go and observe.go send,
+//   - what is sent and recorded: render.go, content.go, steps.go and observe.go send,
 //     record.go records, with package sink;
 //   - what the server is asked: server.go, for package ask.
 //
@@ -138,7 +138,7 @@ func Wrap(run Func) Middleware {
 	if run == nil {
 		panic("call.Wrap: run is nil; give the function that is run once a call")
 	}
-	return WrapLayer(run, nil)
+	return WrapLayer("", run, nil)
 }
 
 // A Layer is what a middleware does with a call, see [Wrap].
@@ -155,10 +155,14 @@ func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handle
 }
 
 // WrapLayer is [Wrap] for a value with a method. It saves the frame of a method value in each
-// call, which matters where several middlewares stand around a fast handler. guard is nil unless
-// the layer is a recovery; then it names the recovery in [Call.Guard].
-func WrapLayer(layer Layer, guard *Settings) Middleware {
+// call, which matters where several middlewares stand around a fast handler. name is that of the
+// constructor, for [NameOf]. guard is nil unless the layer is a recovery; then it names the recovery
+// in [Call.Guard].
+func WrapLayer(name string, layer Layer, guard *Settings) Middleware {
 	return func(next Handler) Handler {
+		if next == nil && name != "" {
+			panic(NoHandler(name))
+		}
 		o := &opener{layer: layer, next: next, guard: guard}
 		// A closure, because a method value would be one more frame for each layer.
 		o.place.Self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -24,8 +24,8 @@ import (
 )
 
 // probe returns a middleware of the user's that looks at the Call on its way in.
-func probe(at func(ctx context.Context, c *call.Call)) middleware.Middleware {
-	return func(next middleware.Handler) middleware.Handler {
+func probe(at func(ctx context.Context, c *call.Call)) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			at(ctx, call.FromContext(ctx))
 			return next(ctx, method, req)
@@ -42,7 +42,7 @@ func TestOneCallHoweverManyMiddlewares(t *testing.T) {
 			}
 		})
 		ours := establish(&call.Settings{})
-		opener := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		opener := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			require.Same(t, c, ctx, "the Call is the context")
 			require.Equal(t, req, c.Request())
 			require.False(t, c.Quiet())
@@ -74,25 +74,12 @@ func TestOneCallHoweverManyMiddlewares(t *testing.T) {
 	})
 }
 
-func TestNoCallOutside(t *testing.T) {
-	require.Nil(t, call.FromContext(t.Context()))
-	var seen *call.Call
-	s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{
-		"it": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-			seen = call.FromContext(ctx)
-			return harness.Success(req), nil
-		},
-	}})
-	require.Equal(t, "fine", s.Call(t, "it").Text())
-	require.Nil(t, seen)
-}
-
 func TestCallKnowsNotifications(t *testing.T) {
 	for method, want := range map[string]bool{
 		middleware.MethodCallTool: false, call.MethodListen: false,
 		"notifications/progress": true, "notifications/anything": true,
 	} {
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			require.Equal(t, want, c.Notification(), method)
 			return nil, nil
 		})(nil)(t.Context(), method, nil)
@@ -103,7 +90,7 @@ func TestCallKnowsNotifications(t *testing.T) {
 // around it.
 func inCall(t *testing.T, run func(ctx context.Context, c *call.Call), settings ...*call.Settings) {
 	t.Helper()
-	var mw []middleware.Middleware
+	var mw []mcp.Middleware
 	for _, s := range settings {
 		mw = append(mw, establish(s))
 	}
@@ -238,7 +225,7 @@ func TestGuardIsGivenToOne(t *testing.T) {
 // with every time that a middleware of the user's calls next.
 func TestAMiddlewareThatCallsAgainAndAgain(t *testing.T) {
 	const times = 10_000
-	polls := func(next middleware.Handler) middleware.Handler {
+	polls := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			for range times {
 				if res, err := next(ctx, method, req); err == nil {
@@ -293,7 +280,7 @@ func TestNestedCallOfAnotherMethod(t *testing.T) {
 		methods, ids = append(methods, c.Method()), append(ids, c.ID())
 	})
 	log := harness.NewLog(0)
-	lists := func(next middleware.Handler) middleware.Handler {
+	lists := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			_, err := next(ctx, call.MethodListTools, &mcp.ListToolsRequest{})
 			// The failure of the nested call was rendered for it, and is not ours.
@@ -318,7 +305,7 @@ func TestNestedCallOfAnotherMethod(t *testing.T) {
 // TestFanOut proves that a middleware of the user's may call next many times at
 // once.
 func TestFanOut(t *testing.T) {
-	fanOut := func(next middleware.Handler) middleware.Handler {
+	fanOut := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			var wait sync.WaitGroup
 			for range 8 {
@@ -331,7 +318,7 @@ func TestFanOut(t *testing.T) {
 	harness.Each(t, []harness.Shape{harness.ServerTyped, harness.ServerRaw, harness.WrapTool, harness.ServerPrompt}, func(t *testing.T, at harness.Place) {
 		log := harness.NewLog(0)
 		settings := &call.Settings{Recorder: recorder(nil), Logger: log.Logger()}
-		mw := []middleware.Middleware{establish(settings), masking(log), middleware.ForMethods(fanOut, at.Shape.Method()), masking(log), establish(&call.Settings{})}
+		mw := []mcp.Middleware{establish(settings), masking(log), middleware.ForMethods(fanOut, at.Shape.Method()), masking(log), establish(&call.Settings{})}
 		s := harness.Start(t, at, harness.Setup{Middleware: mw, Handlers: map[string]harness.Handler{
 			"good": harness.Succeed(),
 			"bad": func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
@@ -388,8 +375,8 @@ func TestServerInsideACall(t *testing.T) {
 }
 
 // hide is a filter that hides tools from the list, as one for permissions does.
-func hide(hidden ...string) middleware.Middleware {
-	return func(next middleware.Handler) middleware.Handler {
+func hide(hidden ...string) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
@@ -401,8 +388,8 @@ func hide(hidden ...string) middleware.Middleware {
 }
 
 // lister returns a middleware that lists the tools of every call of a tool.
-func lister(at func([]string, error)) middleware.Middleware {
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+func lister(at func([]string, error)) mcp.Middleware {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
 			var names []string
 			var failed error
@@ -424,15 +411,15 @@ func TestTools(t *testing.T) {
 	opener := establish(&call.Settings{})
 	for _, c := range []struct {
 		name string
-		mw   []middleware.Middleware
+		mw   []mcp.Middleware
 		want string
 	}{
-		{"opener", []middleware.Middleware{list}, "a b c d e"},
-		{"inner middleware", []middleware.Middleware{opener, opener, list}, "a b c d e"},
-		{"filter inside", []middleware.Middleware{list, hide("b", "e")}, "a c d"},
-		{"filter between the opener and the middleware", []middleware.Middleware{opener, hide("b", "e"), list}, "a c d"},
-		{"filter outside does not apply", []middleware.Middleware{hide("b", "e"), list}, "a b c d e"},
-		{"everything hidden", []middleware.Middleware{list, hide("a", "b", "c", "d", "e")}, ""},
+		{"opener", []mcp.Middleware{list}, "a b c d e"},
+		{"inner middleware", []mcp.Middleware{opener, opener, list}, "a b c d e"},
+		{"filter inside", []mcp.Middleware{list, hide("b", "e")}, "a c d"},
+		{"filter between the opener and the middleware", []mcp.Middleware{opener, hide("b", "e"), list}, "a c d"},
+		{"filter outside does not apply", []mcp.Middleware{hide("b", "e"), list}, "a b c d e"},
+		{"everything hidden", []mcp.Middleware{list, hide("a", "b", "c", "d", "e")}, ""},
 	} {
 		for _, pageSize := range []int{0, 1, 2} {
 			for _, era := range []harness.Era{harness.Current, harness.Older} {
@@ -454,18 +441,6 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestListToolsForOneTool proves that a tool with middlewares of its own has a
-// server to ask.
-func TestToolsForOneTool(t *testing.T) {
-	var names []string
-	var err error
-	got := harness.Call(t, harness.Place{Shape: harness.WrapAddTool, Era: harness.Current}, harness.Succeed(),
-		lister(func(n []string, e error) { names, err = n, e }))
-	require.Equal(t, "fine", got.Text())
-	require.NoError(t, err)
-	require.Equal(t, []string{"it"}, names)
-}
-
 func TestToolsFailsWhereThereIsNoServer(t *testing.T) {
 	var err error
 	list := lister(func(_ []string, e error) { err = e })
@@ -482,8 +457,8 @@ func TestToolsFailsWhereThereIsNoServer(t *testing.T) {
 // the user's cannot keep or break the lookup.
 func TestToolsSurvivesStrangeServers(t *testing.T) {
 	var pages atomic.Int32
-	strange := func(res func() (mcp.Result, error)) middleware.Middleware {
-		return func(next middleware.Handler) middleware.Handler {
+	strange := func(res func() (mcp.Result, error)) mcp.Middleware {
+		return func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == call.MethodListTools {
 					pages.Add(1)
@@ -534,7 +509,7 @@ func TestToolsSurvivesStrangeServers(t *testing.T) {
 func TestToolsLeavesNoTrace(t *testing.T) {
 	log := harness.NewLog(-100)
 	var made atomic.Int32
-	recorder := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+	recorder := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger(), Recorder: recorder(func(context.Context, mcp.Request) string { made.Add(1); return "id" })})
 		res, err := next(ctx, c.Method(), req)
 		if c.Method() == call.MethodListTools {
@@ -544,7 +519,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 		}
 		return res, err
 	})
-	fails := func(next middleware.Handler) middleware.Handler {
+	fails := func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == call.MethodListTools {
 				return nil, errSecret
@@ -552,7 +527,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 			return next(ctx, method, req)
 		}
 	}
-	for _, inner := range []middleware.Middleware{nil, fails} {
+	for _, inner := range []mcp.Middleware{nil, fails} {
 		listed := false
 		list := lister(func(_ []string, err error) {
 			listed = true
@@ -569,7 +544,7 @@ func TestToolsLeavesNoTrace(t *testing.T) {
 func TestListsOfAServer(t *testing.T) {
 	for _, pageSize := range []int{0, 1} {
 		var got []string
-		look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
 				tool, err := c.Server().Tool(next)
 				require.NoError(t, err)
@@ -612,7 +587,7 @@ func TestListsOfAServer(t *testing.T) {
 // TestAToolIsLookedForWhereItStood counts the pages that a server of one tool a page is asked for.
 func TestAToolIsLookedForWhereItStood(t *testing.T) {
 	asked, found := 0, ""
-	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		switch c.Method() {
 		case call.MethodListTools:
 			asked++

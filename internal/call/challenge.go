@@ -72,3 +72,6 @@ func (c *Call) later(f *failure.Failure) {
 	}
 	c.exchange.Later(status, time.Duration(min(retry.RetryAfterSeconds, maxAfter)*float64(time.Second)))
 }
+
+// maxAfter is the longest wait in seconds that a header says: 30 days, the same bound as for hints.
+const maxAfter = 30 * 24 * 3600

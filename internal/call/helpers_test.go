@@ -32,25 +32,25 @@ func toolRequest(name string) *mcp.CallToolRequest {
 }
 
 // returns is a handler that returns the same for every method.
-func returns(res mcp.Result, err error) middleware.Handler {
+func returns(res mcp.Result, err error) mcp.MethodHandler {
 	return func(context.Context, string, mcp.Request) (mcp.Result, error) { return res, err }
 }
 
 // establish returns a middleware that does nothing but take part in the Call.
-func establish(s *call.Settings) middleware.Middleware {
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+func establish(s *call.Settings) mcp.Middleware {
+	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(s)
 		return next(ctx, c.Method(), req)
 	})
 }
 
 // masking returns a middleware that masks and, alone, logs, as package mask does.
-func masking(log *harness.Log) middleware.Middleware {
+func masking(log *harness.Log) mcp.Middleware {
 	return establish(&call.Settings{Mask: func(text string) string { return text }, Logger: log.Logger()})
 }
 
 // invoke calls a middleware around a handler as method tools/call.
-func invoke(mw middleware.Middleware, h middleware.Handler) (mcp.Result, error) {
+func invoke(mw mcp.Middleware, h mcp.MethodHandler) (mcp.Result, error) {
 	return mw(h)(context.Background(), middleware.MethodCallTool, toolRequest("t"))
 }
 

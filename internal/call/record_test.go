@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math"
 	"net/http"
@@ -26,50 +25,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-func TestOutcome(t *testing.T) {
-	type row struct {
-		name string
-		res  mcp.Result
-		err  error
-		want string
-	}
-	rows := []row{
-		{"result", &mcp.CallToolResult{}, nil, "ok"},
-		{"no result", nil, nil, "ok"},
-		{"typed nil", (*mcp.CallToolResult)(nil), nil, "ok"},
-		{"input of a tool", &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
-		{"input of a prompt", &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
-		{"input of a resource", &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{}}, nil, "input_required"},
-		{"told", &mcp.CallToolResult{IsError: true}, nil, "tool_error"},
-		{"panic", nil, &fault.PanicError{Value: 1}, "panic"},
-		{"unknown", nil, errSecret, "internal_error"},
-		{"missing file that nobody named", nil, fs.ErrNotExist, "internal_error"},
-		{"deadline", nil, context.DeadlineExceeded, "timeout"},
-		{"cancelled inside", nil, context.Canceled, "tool_error"},
-		{"protocol error", nil, &jsonrpc.Error{Code: -32602, Message: "m"}, "protocol_error"},
-		{"wrapped protocol error", nil, fmt.Errorf("%w", &jsonrpc.Error{Code: 404, Message: "m"}), "protocol_error"},
-		{"our protocol error", nil, &jsonrpc.Error{Code: 409, Data: mustMarshal(t, fault.New(fault.KindNotFound, "m"))}, "not_found"},
-	}
-	for kind, want := range map[fault.Kind]string{
-		fault.KindValidation: "validation", fault.KindNotFound: "not_found",
-		fault.KindPermissionDenied: "denied", fault.KindUnauthenticated: "denied",
-		fault.KindAlreadyExists: "conflict", fault.KindConflict: "conflict", fault.KindPreconditionFailed: "conflict",
-		fault.KindRateLimited: "rate_limited", fault.KindCancelled: "cancelled", fault.KindTimeout: "timeout",
-		fault.KindConnectionFailed: "unavailable", fault.KindServiceUnavailable: "unavailable", fault.KindServerError: "unavailable",
-		fault.KindInternal: "internal_error", fault.KindClientError: "tool_error", fault.KindTool: "tool_error", "own_kind": "tool_error",
-	} {
-		rows = append(rows, row{"fault " + string(kind), nil, fault.New(kind, "m"), want})
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			inCall(t, func(_ context.Context, c *call.Call) {
-				require.Equal(t, r.want, c.Outcome(r.res, c.Judge(r.res, r.err)))
-				require.Equal(t, r.want, c.Outcome(r.res, c.Judge(r.res, r.err)), "and again")
-			})
-		})
-	}
-}
-
 // TestOutcomeOfACallThatTheClientGaveUp proves that whatever a handler returns that
 // was told to stop is no failure of the server, but for a panic.
 func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
@@ -80,7 +35,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 		fault.NotFound("file", "a"): "cancelled", // whoever worded its end
 		&fault.PanicError{Value: 1}: "panic",
 	} {
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, c.Judge(nil, err)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
@@ -92,7 +47,7 @@ func TestOutcomeOfACallThatTheClientGaveUp(t *testing.T) {
 func TestOutcomeOfACallWhoseTimeIsOver(t *testing.T) {
 	for limit, want := range map[time.Duration]string{0: "cancelled", time.Hour: "tool_error"} {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			require.Equal(t, want, c.Outcome(nil, c.Judge(nil, context.Canceled)))
 			return nil, nil
 		})(nil)(ctx, middleware.MethodCallTool, toolRequest("t"))
@@ -111,12 +66,12 @@ func TestACancelledCallKeepsItsOwnNo(t *testing.T) {
 		{fault.Hint{Retry: fault.RetryYes, After: time.Second, Reason: "It passes"}, fault.Hint{Retry: fault.RetryNo, Reason: "The call was cancelled"}},
 	} {
 		said = c.said
-		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		handle := middleware.Chain(opinion, call.Wrap(func(_ context.Context, c2 *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			hint := c2.Judge(nil, errSecret).Hint()
 			hint.Effect = ""
 			require.Equal(t, c.want, hint)
 			return nil, nil
-		}))(nil)
+		}))(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
 		_, _ = handle(ctx, middleware.MethodCallTool, toolRequest("t"))
 	}
 }
@@ -150,71 +105,17 @@ func TestWhoseLoggerHolds(t *testing.T) {
 	}
 }
 
-func TestLevelOf(t *testing.T) {
-	levels := map[slog.Level][]string{
-		slog.LevelDebug: {"ok", "input_required"},
-		slog.LevelInfo: {
-			"validation", "not_found", "denied", "conflict",
-			"rate_limited", "cancelled", "tool_error", "protocol_error",
-		},
-		slog.LevelWarn:  {"timeout", "unavailable"},
-		slog.LevelError: {"internal_error", "panic"},
-	}
-	for level, outcomes := range levels {
-		for _, o := range outcomes {
-			require.Equal(t, level, call.LevelOf(o), o)
-		}
-	}
-}
-
 // logged returns what a call of a tool named name writes about an error.
 func logged(t *testing.T, name string, res mcp.Result, err error, took time.Duration) []harness.Record {
 	t.Helper()
 	log := harness.NewLog(slog.LevelDebug)
-	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+	_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 		c.Establish(&call.Settings{Logger: log.Logger()})
 		c.Log(res, c.End(res, err), took)
 		c.Log(res, c.End(res, err), took)
 		return nil, nil
 	})(nil)(t.Context(), middleware.MethodCallTool, toolRequest(name))
 	return log.Records()
-}
-
-func TestARecord(t *testing.T) {
-	records := logged(t, "t", nil, fmt.Errorf("outer: %w", errSecret), 1500*time.Microsecond)
-	require.Len(t, records, 1, "a failure is recorded once")
-	r := records[0]
-	require.NotEmpty(t, r["time"])
-	require.NotEmpty(t, r["reference"])
-	delete(r, "time")
-	delete(r, "reference")
-	require.Equal(t, harness.Record{
-		"level": "ERROR", "msg": "mcp call", "method": "tools/call", "tool": "t", "outcome": "internal_error", "kind": "internal_error", "duration_ms": 1.5, "party": "server",
-		"error": "outer: " + errSecret.Error(), "error_types": "*fmt.wrapError > *errors.errorString",
-	}, r)
-}
-
-func TestARecordOfAFault(t *testing.T) {
-	e := fault.Denied("read", "file 'a'").Needs("reader").Because(errSecret)
-	r := logged(t, "t", nil, e, 0)[0]
-	require.NotContains(t, r, "duration_ms")
-	require.Equal(t, "denied", r["outcome"])
-	require.Equal(t, "INFO", r["level"])
-	require.Equal(t, "permission_denied", r["fault"].(map[string]any)["type"])
-	require.Equal(t, "reader", r["fault"].(map[string]any)["required_permission"])
-	require.Equal(t, errSecret.Error(), r["fault"].(map[string]any)["cause"])
-	require.Equal(t, "*fault.Error > *errors.errorString", r["error_types"])
-
-	told := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "in words"}}}
-	r = logged(t, "t", told, nil, 0)[0]
-	require.Equal(t, "tool_error", r["outcome"])
-	require.Equal(t, "in words", r["fault"].(map[string]any)["message"])
-	require.NotContains(t, r, "error")
-
-	r = logged(t, "t", nil, fmt.Errorf("outer: %w", &jsonrpc.Error{Code: 404, Message: "m"}), 0)[0]
-	require.Equal(t, "protocol_error", r["outcome"])
-	require.Equal(t, "outer: m", r["error"])
-	require.NotContains(t, r, "fault")
 }
 
 // TestAFaultAroundAPanic: whoever words a failure changes what the caller reads. The record
@@ -280,7 +181,7 @@ func TestARecordOfACaller(t *testing.T) {
 		log := harness.NewLog(slog.LevelDebug)
 		req := toolRequest("t")
 		req.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}}
-		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: log.Logger()})
 			c.Log(nil, c.Judge(nil, errSecret), 0)
 			return nil, nil
@@ -323,7 +224,7 @@ func TestANilErrorHidesNoOther(t *testing.T) {
 func TestALogThatPanicsIsSurvived(t *testing.T) {
 	panics := slog.New(panicHandler{})
 	require.NotPanics(t, func() {
-		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ middleware.Handler) (mcp.Result, error) {
+		_, err := call.Wrap(func(_ context.Context, c *call.Call, _ mcp.Request, _ mcp.MethodHandler) (mcp.Result, error) {
 			c.Establish(&call.Settings{Logger: panics})
 			c.Log(nil, c.Judge(nil, errSecret), 0)
 			return &mcp.CallToolResult{}, nil
@@ -373,28 +274,6 @@ func TestASuccessHasNoFailure(t *testing.T) {
 		require.Nil(t, c.Judge(nil, nil))
 		require.Nil(t, c.Judge(&mcp.CallToolResult{}, nil))
 		require.Nil(t, c.Judge((*mcp.CallToolResult)(nil), nil))
-	})
-}
-
-func TestWhatAFailureKnows(t *testing.T) {
-	inCall(t, func(_ context.Context, c *call.Call) {
-		p := &fault.PanicError{Value: 1}
-		f := c.Judge(nil, fmt.Errorf("%w", p))
-		require.Same(t, p, f.Panic())
-		require.Nil(t, f.Wire())
-		require.ErrorIs(t, f.Err(), p)
-		require.False(t, f.Worded())
-
-		wire := &jsonrpc.Error{Code: 404, Message: "m"}
-		f = c.Judge(nil, fmt.Errorf("%w", wire))
-		require.Same(t, wire, f.Wire())
-		require.Nil(t, f.Panic())
-		require.True(t, f.Worded())
-		require.Equal(t, fault.KindNotFound, f.Fault().Kind())
-
-		f = c.Judge(&mcp.CallToolResult{IsError: true}, nil)
-		require.NoError(t, f.Err())
-		require.True(t, f.Worded())
 	})
 }
 
@@ -509,37 +388,4 @@ func TestTheSamePanicIsRecoveredOnce(t *testing.T) {
 		first, second := c.Recovered([]int{1}, 0), c.Recovered([]int{1}, 0)
 		require.NotSame(t, first, second)
 	})
-}
-
-// TestACallWhoseContextEndedWithTheServer was not given up by its caller, whatever its handler says.
-func TestACallWhoseContextEndedWithTheServer(t *testing.T) {
-	for cause, want := range map[error]struct {
-		outcome, level string
-		kind           fault.Kind
-		again          bool
-	}{
-		classify.ErrShutdown:                         {"unavailable", "WARN", fault.KindServiceUnavailable, true},
-		fmt.Errorf("ours: %w", classify.ErrShutdown): {"unavailable", "WARN", fault.KindServiceUnavailable, true},
-		nil: {"cancelled", "INFO", fault.KindInternal, false},
-	} {
-		inCall(t, func(_ context.Context, outer *call.Call) {
-			ctx, end := context.WithCancelCause(outer)
-			end(cause)
-			c := outer.Below(ctx, "1", toolRequest("t"))
-			log := harness.NewLog(slog.LevelInfo)
-			c.Establish(&call.Settings{Logger: log.Logger()})
-			for _, err := range []error{errSecret, fmt.Errorf("a: %w", errSecret)} {
-				f := c.Judge(nil, err)
-				require.Equal(t, want.outcome, c.Outcome(nil, f))
-				require.Equal(t, want.kind, f.Fault().Kind())
-				require.Equal(t, want.again, f.Again(failure.As(failure.Reads)).Retry.ShouldRetry)
-				require.Equal(t, !want.again, c.GivenUp())
-				c.Log(nil, f, 0)
-			}
-			for _, r := range log.Records() {
-				require.Equal(t, want.level, r["level"])
-			}
-			require.Len(t, log.Records(), 2)
-		})
-	}
 }

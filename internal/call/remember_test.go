@@ -45,7 +45,7 @@ func (l *catalog) handle(_ context.Context, method string, req mcp.Request) (mcp
 
 // looks returns a handler that looks up the tool of each call, and the description that it found.
 func looks(found *string, next mcp.MethodHandler, more ...mcp.Middleware) mcp.MethodHandler {
-	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+	look := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Method() == middleware.MethodCallTool {
 			tool, err := c.Server().Tool(next)
 			if *found = fmt.Sprint(err); err == nil {
@@ -67,41 +67,6 @@ func newSession(t *testing.T) *mcp.ServerSession {
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = client.Close(), server.Wait() })
 	return server
-}
-
-// TestAToolIsRememberedForASecond, and no longer.
-func TestAToolIsRememberedForASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		version, found := 1, ""
-		list := &catalog{tools: func(*mcp.ListToolsRequest) []*mcp.Tool {
-			return []*mcp.Tool{{Name: "it", Description: fmt.Sprint(version)}, {Name: "other", Description: "other"}}
-		}}
-		handle, session := looks(&found, list.handle), newSession(t)
-		for _, step := range []struct {
-			name    string
-			after   time.Duration
-			version int
-			found   string
-			asked   int
-		}{
-			{"it", 0, 1, "1", 1},
-			{"it", 0, 1, "1", 1},
-			{"it", table.Lasts - 1, 2, "1", 1},
-			{"it", 1, 2, "2", 2},
-			{"it", table.Lasts / 2, 3, "2", 2},
-			{"other", 0, 3, "other", 2},        // it stood on the same page
-			{"it", table.Lasts / 2, 3, "3", 3}, // counted from when it was asked, and not from when it was used
-			{"none", 0, 3, ask.ErrNotListed.Error(), 4},
-			{"none", 0, 3, ask.ErrNotListed.Error(), 5}, // it may be there any moment
-		} {
-			time.Sleep(step.after)
-			version = step.version
-			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: step.name}})
-			require.NoError(t, err)
-			require.Equal(t, step.found, found)
-			require.Equal(t, step.asked, list.asked)
-		}
-	})
 }
 
 // pagesOf is the list of tools of a server that lists some on a page, in the order of their names. Before
@@ -133,46 +98,6 @@ func numbered(n int) (tools []*mcp.Tool) {
 	return tools
 }
 
-// TestEachPageIsAskedForOnce a second, whichever tools are looked up, in any order.
-func TestEachPageIsAskedForOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked []string
-		tools := numbered(950)
-		tools[940], tools[941] = nil, tools[3] // what a filter may do: a hole, and a name twice
-		found := ""
-		handle, session := looks(&found, pagesOf(tools, 100, &asked, nil)), newSession(t)
-		look := func(name string) string {
-			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Name: name}})
-			require.NoError(t, err)
-			return found
-		}
-		for second := range 3 {
-			asked = nil
-			for i := range 2000 {
-				if i = i * 389 % 950; i != 940 && i != 941 {
-					require.Equal(t, fmt.Sprint(i), look(fmt.Sprintf("t%05d", i)))
-				}
-			}
-			slices.Sort(asked)
-			require.Equal(t, []string{"", "100", "200", "300", "400", "500", "600", "700", "800", "900"}, asked, second)
-			time.Sleep(table.Lasts)
-		}
-		asked = nil
-		require.Equal(t, "777", look("t00777"))
-		require.Equal(t, []string{"700"}, asked, "it stood there the last time")
-
-		time.Sleep(table.Lasts)
-		tools[777], tools[5] = &mcp.Tool{Name: "zzz"}, &mcp.Tool{Name: "t00777", Description: "moved"}
-		asked = nil
-		require.Equal(t, "moved", look("t00777"), "onto another page")
-		require.Equal(t, []string{"700", ""}, asked)
-		time.Sleep(table.Lasts)
-		asked = nil
-		require.Equal(t, "moved", look("t00777"))
-		require.Equal(t, []string{""}, asked, "and that is noted")
-	})
-}
-
 // TestPagesThatAreEqualAreKeptOnce, and a filter that goes on to change what it answered changes nothing.
 func TestPagesThatAreEqualAreKeptOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -199,30 +124,6 @@ func TestPagesThatAreEqualAreKeptOnce(t *testing.T) {
 	})
 }
 
-// TestAToolThatOnlyOneMayList is not told to another caller of the same session, in whatever order they ask.
-func TestAToolThatOnlyOneMayList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked []string
-		found, tools := "", numbered(300)
-		handle, session := looks(&found, pagesOf(tools, 100, &asked, func(req *mcp.ListToolsRequest, page []*mcp.Tool) []*mcp.Tool {
-			return slices.DeleteFunc(page, func(tool *mcp.Tool) bool { return tool.Name == "t00150" && req.Extra.Header.Get("X-User") != "ann" })
-		})), newSession(t)
-		for i := range 40 {
-			user := [...]string{"ann", "bob", "ann", "eve"}[i%4]
-			_, err := handle(t.Context(), middleware.MethodCallTool, &mcp.CallToolRequest{
-				Session: session, Extra: &mcp.RequestExtra{Header: http.Header{"X-User": {user}}}, Params: &mcp.CallToolParamsRaw{Name: "t00150"},
-			})
-			require.NoError(t, err)
-			want := ask.ErrNotListed.Error()
-			if user == "ann" {
-				want = "150"
-			}
-			require.Equal(t, want, found, user)
-			time.Sleep(table.Lasts / 10)
-		}
-	})
-}
-
 // TestNamesAreThoseOfTheirCaller: the names to suggest are remembered as the tools are, in the order of the
 // list, and those that one caller may list are not for another.
 func TestNamesAreThoseOfTheirCaller(t *testing.T) {
@@ -232,7 +133,7 @@ func TestNamesAreThoseOfTheirCaller(t *testing.T) {
 		slices.Reverse(tools)
 		tools[7] = nil
 		var names []string
-		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
 				names = slices.Concat(c.Server().Names()...)
 			}
@@ -428,7 +329,7 @@ func TestNothingIsAskedOfAKnownEffect(t *testing.T) {
 	for method, want := range map[string]fault.Effect{
 		middleware.MethodCallTool: fault.EffectNone, middleware.MethodReadResource: fault.EffectNone, middleware.MethodGetPrompt: fault.EffectNone,
 	} {
-		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			advice := c.Judge(nil, refused).Again(failure.Situation{
 				Safety: func() failure.Safety { return c.SafetyIn(ctx, next) }, Costly: method == middleware.MethodCallTool,
 			}).Retry
@@ -449,7 +350,7 @@ func TestAKeyTakesNothingAway(t *testing.T) {
 		middleware.MethodReadResource: {failure.Reads, failure.Reads, failure.Writes},
 		"own/method":                  {failure.Writes, failure.Keyed, failure.Writes},
 	} {
-		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		_, _ = call.Wrap(func(ctx context.Context, c *call.Call, _ mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			under := func(again bool) failure.Safety {
 				return c.SafetyIn(call.WithKey(ctx, "k", func() bool { return again }), next)
 			}
@@ -469,7 +370,7 @@ func TestACursorThatDoesNotLast(t *testing.T) {
 		list := pagesOf(tools, 10, &asked, nil)
 		var names []string
 		var found error
-		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next middleware.Handler) (mcp.Result, error) {
+		handle := call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 			if c.Method() == middleware.MethodCallTool {
 				_, found = c.Server().Tool(nil)
 				names = slices.Concat(c.Server().Names()...)

@@ -25,7 +25,7 @@ import (
 )
 
 // Rendering says how failures are written on the wire, see middleware.RenderOptions.
-type Rendering struct{ JSON, Structured, LegacyCodes, ToolFailure bool }
+type Rendering struct{ JSON, Structured, LegacyCodes bool }
 
 // answer renders the answer of a failed call.
 func (c *Call) answer(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
@@ -111,17 +111,10 @@ func protocolErrorIn(err error, left *int) (wire *jsonrpc.Error, found bool) {
 // ownWords writes a failure that a tool reported in its own words. The words stay, without
 // credentials and without what the program itself hides; _meta gets the reference of the record.
 func (c *Call) ownWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
-	s, res := c.settings(), c.clean(have)
+	res := c.clean(have)
 	if c.referable(f) {
 		res, _ = edited(res, func(r *mcp.CallToolResult) bool {
 			r.Meta = withMeta(r.Meta, wire.ReferenceKey, c.ID())
-			return true
-		})
-	}
-	if s.Render.ToolFailure {
-		e, _ := c.public(f)
-		res, _ = edited(res, func(r *mcp.CallToolResult) bool {
-			r.Meta = c.withToolFailure(r.Meta, e)
 			return true
 		})
 	}
@@ -141,7 +134,7 @@ func (c *Call) clean(have *mcp.CallToolResult) *mcp.CallToolResult {
 func (c *Call) besideOwnWords(f *failure.Failure, have *mcp.CallToolResult) *mcp.CallToolResult {
 	e, _ := c.public(f)
 	res := *c.clean(have) // keeps the SDK's unexported fields
-	res.Meta = c.withToolFailure(withMeta(res.Meta, wire.ErrorKey, e), e)
+	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
 	res.Content = below(res.Content, strings.TrimPrefix(c.finished(e, "\n"+faults.Besides(e)), "\n"))
 	return &res
 }
@@ -212,7 +205,7 @@ func (c *Call) toolResult(f *failure.Failure, have *mcp.CallToolResult) *mcp.Cal
 		masking(mask).clean(&res.Meta)
 		stepsIn(res, mask)
 	}
-	res.Meta = c.withToolFailure(withMeta(res.Meta, wire.ErrorKey, e), e)
+	res.Meta = withMeta(res.Meta, wire.ErrorKey, e)
 	render := c.settings().Render
 	if f.View().Own {
 		if !c.isMasked(have) {

@@ -41,8 +41,11 @@ func Lookup(ctx context.Context) context.Context { return &Call{Context: ctx, qu
 // Behind wraps the handler behind middlewares that only some calls pass. When a quiet Call lists
 // tools or other items and the list does not pass these middlewares, the items that they add are
 // left out: the caller cannot call them. Items that they remove stay removed. passes reports
-// whether a call passes the middlewares.
+// whether a call passes the middlewares. No handler stays none, for [NameOf].
 func Behind(next Handler, passes func(method string, req mcp.Request) bool) Handler {
+	if next == nil {
+		return nil
+	}
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
 		switch method {

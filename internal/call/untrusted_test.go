@@ -1,12 +1,6 @@
 package call_test
 
 import (
-	"encoding/json"
-	"testing"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcpchain/mcpchain/internal/harness"
 )
 
@@ -53,13 +47,6 @@ func (p public) PublicMessage() string { return p.message }
 func (p public) PublicHint() string    { return p.hint }
 func (p public) PublicKind() string    { return p.kind }
 
-func mustMarshal(t *testing.T, v any) json.RawMessage {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return raw
-}
-
 type evilJoin struct{}
 
 func (evilJoin) Error() string   { return "evil" }
@@ -74,9 +61,5 @@ func (e *pointerError) Error() string { return e.text }
 func (e sliceError) Error() string    { return e[0] }
 
 func second[T any](_ T, err error) error { return err }
-
-func promptRequest(name string) *mcp.GetPromptRequest {
-	return &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: name}}
-}
 
 type count struct{ N int }

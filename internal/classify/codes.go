@@ -39,8 +39,13 @@ func (r *reason) String() string {
 	return r.text
 }
 
-// reasonOf returns the reason in the row of a kind.
-func reasonOf(kind fault.Kind) *reason { return &reason{text: kinds.Of(string(kind)).Reason} }
+// reasonOf returns the reason in the row of a kind, nil for none.
+func reasonOf(kind fault.Kind) *reason {
+	if text := kinds.Of(string(kind)).Reason; text != "" {
+		return &reason{text: text}
+	}
+	return nil
+}
 
 // refused is the clue of a service that will refuse the same request again.
 func refused(kind fault.Kind, why *reason) clue {

@@ -2,6 +2,7 @@ package classify_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"testing"
@@ -45,3 +46,9 @@ func shown(f classify.Finding, err error) failure.View {
 	reader := failure.Reader{Mask: func(text string) string { return text }, Trust: failure.Operator}
 	return reader.View(&failure.Seen{Found: f, Err: err})
 }
+
+// statusError is an error of a client for an HTTP service.
+type statusError int
+
+func (e statusError) Error() string   { return fmt.Sprintf("status %d", int(e)) }
+func (e statusError) StatusCode() int { return int(e) }

@@ -3,12 +3,9 @@ package e2e
 import (
 	"bytes"
 	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,50 +141,9 @@ func escaped(s string) string {
 	return out.String()
 }
 
-func TestDraw(t *testing.T) {
-	for _, p := range []panel{
-		{title: "empty"},
-		{title: "no <points>", log: true, lines: []line{{name: "a"}}},
-		{title: "one", lines: []line{{name: "a", points: []point{{0, 7}}}}},
-		{title: "same", log: true, lines: []line{{name: "a", points: []point{{1, 1}, {2, 1}}}}},
-		{title: "far", log: true, lines: []line{{name: "a & b", points: []point{{0, 0.02}, {1, 4000}}}, {dashed: true, points: []point{{0.5, 3}}}}},
-	} {
-		var out bytes.Buffer
-		draw(&out, p.title, []string{"first", "second"}, "minutes", []panel{p, p})
-		decoder := xml.NewDecoder(strings.NewReader(out.String()))
-		texts := 0
-		for {
-			token, err := decoder.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err, "%s", &out)
-			if chars, ok := token.(xml.CharData); ok && string(chars) == p.title {
-				texts++
-			}
-		}
-		require.Equal(t, 3, texts, "the picture and each panel")
-		require.NotContains(t, out.String(), "NaN")
-		require.NotContains(t, out.String(), "Inf")
-	}
-}
-
 // TestThePictureIsOfTenMinutes looks at the picture of docs/load.md.
 func TestThePictureIsOfTenMinutes(t *testing.T) {
 	picture, err := os.ReadFile("../../docs/soak.svg")
 	require.NoError(t, err)
 	require.Regexp(t, `>10 minutes, [1-9]\d{5,} calls`, string(picture), "see TestSoak for the command")
-}
-
-func TestTicks(t *testing.T) {
-	for high, want := range map[float64]string{
-		0: "0 1", 0.6: "0 0.1 0.2 0.3 0.4 0.5 0.6", 1: "0 0.2 0.4 0.6 0.8 1", 3: "0 0.5 1 1.5 2 2.5 3",
-		10: "0 2 4 6 8 10", 47: "0 10 20 30 40 50", 220: "0 50 100 150 200 250", 6001: "0 2000 4000 6000 8000",
-	} {
-		var got []string
-		for _, v := range ticks(high) {
-			got = append(got, number(v))
-		}
-		require.Equal(t, want, strings.Join(got, " "))
-	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,33 +38,42 @@ const (
 )
 
 // everything turns on what is off by default.
-func everything(o *mcpchain.Options) {
-	o.Batch = &batch.Options{Lists: []batch.List{
+func everything(o *mcpchain.Options, times *deadline.Options) {
+	o.Batch = batch.New(&batch.Options{Lists: []batch.List{
 		{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
 		{Tool: "get_stuck", Item: "key", As: "get_all_stuck", Items: "keys"},
-	}}
+	}})
 	o.Validate = &validate.Options{StrictPrompts: true}
-	o.Degrade = &degrade.Options{}
-	o.Deadline = &deadline.Options{
+	o.Degrade = degrade.New(nil)
+	o.Deadline = deadline.New(times)
+	o.RetryServer = retry.Server(&retry.ServerOptions{InitialInterval: time.Millisecond})
+}
+
+// limitsOf returns how long calls may take, and how many handlers of a tool may be stuck.
+func limitsOf(cfg config) *deadline.Options {
+	times := &deadline.Options{
+		MaxStuck: cmp.Or(cfg.MaxStuck, loadCallers/5),
 		// Longer than the calls that the tests keep in flight, of which all are one owner's.
 		Limit: lifetime / 2, Grace: 20 * time.Millisecond,
 		Tools: map[string]time.Duration{
 			"get_stuck": stuckLimit, "write_stuck": stuckLimit, "wait_for_context": stuckLimit, "stuck_at_the_end": stuckLimit, "ask_slowly": askLimit,
 		},
 	}
-	o.RetryServer = &retry.ServerOptions{InitialInterval: time.Millisecond}
+	if cfg.Soak {
+		for _, tool := range untilTools {
+			times.Tools[tool] = time.Second
+		}
+	}
+	return times
 }
 
 // bounds turns on what counts and keeps, with bounds that no call meets.
 func bounds(o *mcpchain.Options) {
 	const plenty = 1 << 20
-	for _, tool := range untilTools {
-		o.Deadline.(*deadline.Options).Tools[tool] = time.Second
-	}
-	o.Audit = &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}
-	o.Drain = &drain.Options{Drain: &drain.Drain{}}
-	o.Budget = &budget.Options{}
-	o.Limit = &limit.Options{Limits: []limit.Limit{{Calls: plenty, Running: plenty}, {Scope: limit.ForAll, Running: plenty}}}
+	o.Audit = audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)})
+	o.Drain = drain.New(&drain.Options{Drain: &drain.Drain{}})
+	o.Budget = budget.New(nil)
+	o.Limit = limit.New(&limit.Options{Limits: []limit.Limit{{Calls: plenty, Running: plenty}, {Scope: limit.ForAll, Running: plenty}}})
 }
 
 // concealing is a user's own filter: it lists no tool whose name is a canary.

@@ -68,7 +68,7 @@ func serveUntilTold(cfg config, logger *slog.Logger) error {
 		return textResult(strings.Repeat("x", in.Size)), nil, nil
 	})
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Logger: logger, Drain: &drain.Options{Drain: d}, Audit: &audit.Options{Log: records},
+		Logger: logger, Drain: drain.New(&drain.Options{Drain: d}), Audit: audit.New(&audit.Options{Log: records}),
 	}))
 
 	web := &http.Server{ReadHeaderTimeout: time.Minute}

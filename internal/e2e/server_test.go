@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,8 +144,7 @@ func newServer(cfg config, logger *slog.Logger) *mcp.Server {
 	}
 	var conceal mcp.Middleware
 	if cfg.Chain == chainAll {
-		everything(options)
-		options.Deadline.(*deadline.Options).MaxStuck = cmp.Or(cfg.MaxStuck, loadCallers/5)
+		everything(options, limitsOf(cfg))
 		conceal = concealing
 		if cfg.Soak {
 			bounds(options)

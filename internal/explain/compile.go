@@ -1,328 +1,375 @@
 package explain
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"net/url"
+	"reflect"
+	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A compiler makes nodes of the schemas in a document that can be reached from its root.
+const (
+	// place is the address of a schema that does not name itself.
+	place  = "https://schema.invalid/arguments"
+	draft7 = "http://json-schema.org/draft-07/schema#"
+
+	// maxPlaces bounds the bytes of the JSON Pointers to the schemas in a schema: where it is deep, and has long
+	// names, these are many times longer.
+	maxPlaces = 4 << 20
+	// maxAddress bounds the bytes of an address, each of which begins with that of the schema around.
+	maxAddress = 2000
+	// maxPatterns bounds the patterns of one schema, in instructions of their programs. What is in a{1000}
+	// counts a thousand times.
+	maxPatterns = 200_000
+)
+
+// A compiler makes nodes of all schemas in a schema.
 type compiler struct {
-	tree      any
-	declared  map[uintptr][]string
-	resources map[string]*resource // by address
-	roots     map[string]*resource // by place
-	surveyed  map[string]bool      // the places of schemas that were looked at
-	nodes     map[string]*node
-	list      []*node
-	places    int  // the bytes of the pointers to all schemas
-	patterns  int  // about the instructions of all patterns
-	dynamic   bool // a reference may lead to another place for each way to it
+	old      bool // of draft 7
+	declared map[string][]string
+	list     []*node
+	places   map[string]*node   // by their JSON Pointers
+	names    map[string]*node   // by their addresses, with their anchors
+	dynamic  map[string][]*node // by their dynamic anchors
+	bytes    int                // of the pointers to all schemas
+	patterns int                // about the instructions of all patterns
+	err      error
 }
 
-// compile returns the node of the whole schema.
-func (c *compiler) compile() (*node, error) {
-	base, _ := url.Parse(place)
-	c.resources, c.roots = map[string]*resource{}, map[string]*resource{}
-	c.surveyed, c.nodes = map[string]bool{}, map[string]*node{}
-	c.enter(&resource{address: place, base: base, draft: latest})
-	return c.at("")
-}
-
-// node returns the node of the schema v at a place.
-func (c *compiler) node(v any, pointer string, around *resource) (*node, error) {
-	if known := c.nodes[pointer]; known != nil {
-		return known, nil
-	}
-	if err := c.weigh(pointer); err != nil {
-		return nil, err
-	}
-	if len(c.list) == maxObjects {
-		return nil, fmt.Errorf("the schema has more than %d schemas in it", maxObjects)
-	}
-	if own := c.roots[pointer]; own != nil {
-		around = own
-	}
-	n := &node{pointer: pointer, resource: around, draft: around.draft}
-	c.nodes[pointer] = n
-	c.list = append(c.list, n)
-	object, _ := v.(map[string]any)
-	if always, ok := v.(bool); ok || len(object) == 0 {
-		always = always || !ok
-		n.always = &always
-		return n, nil
-	}
-	k := &reading{compiler: c, node: n, object: object}
-	k.read()
-	if k.err != nil {
-		return nil, k.err
-	}
-	return n, c.open(around)
-}
-
-// open makes the nodes to which dynamic references in other schemas may lead.
-func (c *compiler) open(r *resource) (err error) {
-	if !c.dynamic || r.root != nil {
-		return nil
-	}
-	if r.root, err = c.at(r.pointer); err != nil {
-		return err
-	}
-	for _, name := range sortedNames(r.dynamic) {
-		if r.dynamic[name], err = c.at(r.anchors[name]); err != nil {
-			return err
-		}
+// draftOf sets the draft of a schema to what the validator knows. One that nobody knows is taken for the newest.
+func (c *compiler) draftOf(s *jsonschema.Schema) error {
+	_, name, _ := strings.Cut(strings.TrimSuffix(s.Schema, "#"), "://")
+	switch {
+	case name == "json-schema.org/draft-07/schema":
+		c.old, s.Schema = true, draft7
+	case strings.HasPrefix(name, "json-schema.org/draft") && name != "json-schema.org/draft/2020-12/schema":
+		return errors.New("$schema names a draft that is neither 7 nor 2020-12: " + s.Schema)
+	default:
+		s.Schema = ""
 	}
 	return nil
 }
 
-var errGone = errors.New("there is nothing")
-
-// at returns the node of the schema at a place, which need not be one where schemas stand.
-func (c *compiler) at(pointer string) (*node, error) {
-	if known := c.nodes[pointer]; known != nil {
-		return known, nil
+// fail notes the first error.
+func (c *compiler) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
 	}
-	v, path := c.tree, steps(pointer)
-	for _, name := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			inner, has := in[name]
-			if v = inner; !has {
-				return nil, errGone
-			}
-		case []any:
-			i := index(name)
-			if i < 0 || i >= len(in) || strconv.Itoa(i) != name {
-				return nil, errGone
-			}
-			v = in[i]
-		default:
-			return nil, errGone
-		}
-	}
-	around := c.resourceOf(pointer)
-	s := surveyor{c.visit, path}
-	if err := s.schema(v, around.draft); err != nil {
-		return nil, err
-	}
-	return c.node(v, pointer, around)
 }
 
-// A reading is one schema whose keywords are read.
-type reading struct {
-	*compiler
-	*node
-	object map[string]any
-	err    error
-}
-
-// get returns the value of a keyword, nil if the draft does not have it.
-func (k *reading) get(keyword string) any {
-	v, ok := k.object[keyword]
-	if !ok || shapeOf(keyword, k.draft) == noShape {
-		return nil
+// node makes the node of a schema that is written in another one, nil for the root.
+func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string) *node {
+	n := &node{Schema: s, up: up, as: as, base: place}
+	if n.as.node = n; c.err != nil {
+		return n
 	}
-	return v
-}
-
-// part makes a part of the node of a schema in it.
-func (k *reading) part(keyword, name string, inside bool, v any, pointer ...string) *node {
-	if k.err != nil {
-		return nil
+	if up != nil {
+		n.base, n.pointer = up.base, up.pointer+pointerTo(step)
 	}
-	n, err := k.compiler.node(v, k.pointer+pointerTo(pointer), k.resource)
-	if err != nil {
-		k.err = err
-		return nil
+	c.bytes += len(n.pointer)
+	switch {
+	case s == nil:
+		c.fail("#%s must be a schema, which is an object or a boolean", n.pointer)
+		return n
+	case c.bytes > maxPlaces:
+		c.fail("the schema is nested too deeply for the length of its names")
+		return n
+	case len(c.list) == maxObjects:
+		c.fail("the schema has more than %d schemas in it", maxObjects)
+		return n
 	}
-	n.up, n.as = k.node, part{node: n, keyword: keyword, name: name, inside: inside}
-	k.parts = append(k.parts, n.as)
+	c.list, c.places[n.pointer] = append(c.list, n), n
+	n.hidden = s.WriteOnly || s.Format == "password"
+	if c.old && s.Ref != "" {
+		s = &jsonschema.Schema{Ref: s.Ref, Defs: s.Defs, Definitions: s.Definitions} // all else is ignored, but for what hides values
+		n.Schema = s
+	} else {
+		c.named(n)
+	}
+	if never := s.Not != nil && reflect.ValueOf(*s.Not).IsZero(); never || reflect.ValueOf(*s).IsZero() {
+		always := !never
+		n.always = &always
+		return n
+	}
+	c.value(n)
+	c.partsOf(n)
 	return n
 }
 
-// one makes a part of the schema that a keyword holds.
-func (k *reading) one(inside bool, as, keyword string) *node {
-	if v := k.get(keyword); v != nil {
-		return k.part(as, "", inside, v, keyword)
+// named notes the address of a schema, and its anchors.
+func (c *compiler) named(n *node) {
+	address, fragment, _ := strings.Cut(n.ID, "#")
+	if address != "" || n.up == nil {
+		n.base = c.join(n.base, address)
+		c.names[n.base] = n
 	}
-	return nil
-}
-
-// many makes parts of the list of schemas that a keyword holds.
-func (k *reading) many(inside bool, as, keyword string) (all []*node) {
-	list, _ := k.get(keyword).([]any)
-	for i, v := range list {
-		all = append(all, k.part(as, "", inside, v, keyword, strconv.Itoa(i)))
+	if !c.old {
+		fragment = n.Anchor
 	}
-	return all
-}
-
-// reference makes a part of what a keyword refers to.
-func (k *reading) reference(keyword string) (to *node, anchor string) {
-	text, ok := k.get(keyword).(string)
-	if !ok || k.err != nil {
-		return nil, ""
-	}
-	if to, anchor, k.err = k.follow(k.resource, text); k.err == nil {
-		k.parts = append(k.parts, part{node: to, keyword: "$ref"}) // it is written elsewhere
-		k.references = append(k.references, &leading{to: to})
-	}
-	return to, anchor
-}
-
-func (k *reading) limit(keyword string) *big.Rat {
-	if n, ok := k.get(keyword).(json.Number); ok {
-		return rat(n)
-	}
-	return nil
-}
-
-func (k *reading) pattern(text string) *pattern {
-	p, err := k.compiler.pattern(text)
-	k.err = cmp.Or(k.err, err)
-	return p
-}
-
-func (k *reading) texts(keyword string) []string { return textsOf(k.get(keyword)) }
-
-func textsOf(v any) (texts []string) {
-	list, _ := v.([]any)
-	for _, item := range list {
-		if text, ok := item.(string); ok {
-			texts = append(texts, text)
+	for _, anchor := range []string{fragment, n.DynamicAnchor} {
+		if anchor != "" {
+			c.names[n.base+"#"+anchor] = n
 		}
 	}
-	return texts
+	if n.DynamicAnchor != "" {
+		c.dynamic[n.DynamicAnchor] = append(c.dynamic[n.DynamicAnchor], n)
+	}
 }
 
-// read reads all keywords. Parts come in the order in which words tell them, those of properties last.
-func (k *reading) read() {
-	n := k.node
-	n.writeOnly, _ = k.object["writeOnly"].(bool)
-	n.examples, _ = k.object["examples"].([]any)
-	n.description, _ = k.object["description"].(string)
-	n.ref, _ = k.reference("$ref")
-	if n.ref != nil && n.draft < 2019 {
-		n.description = ""
-		return // all else is ignored, but for what hides values
+// join returns the address that a reference means.
+func (c *compiler) join(base, to string) string {
+	if len(base)+len(to) > maxAddress {
+		c.fail("an address in the schema is too long with that of what is around it")
+		return base
 	}
-	k.readValue()
-	if to, _ := k.reference("$recursiveRef"); to != nil && to.resource != nil {
-		last(k.references).recursive = to.resource.recursive && to.pointer == to.resource.pointer
+	from, err := url.Parse(base)
+	if err == nil {
+		from, err = from.Parse(to)
 	}
-	if to, anchor := k.reference("$dynamicRef"); to != nil && to.resource != nil {
-		if _, dynamic := to.resource.dynamic[anchor]; dynamic {
-			last(k.references).anchor = anchor
-		}
+	if err != nil {
+		c.fail("an address in the schema is no URI: %w", err)
+		return base
 	}
-	n.allOf = k.many(false, "allOf", "allOf")
-	k.many(false, "anyOf", "anyOf")
-	k.many(false, "oneOf", "oneOf")
-	if n.test = k.one(false, "if", "if"); n.test != nil {
-		always, isBool := k.object["if"].(bool)
-		if !isBool || always {
-			n.then = k.one(false, "then", "then")
-		}
-		if !isBool || !always {
-			n.otherwise = k.one(false, "else", "else")
-		}
-	}
-	n.not = k.one(false, "not", "not")
-	k.readDependencies()
-	k.readInside()
+	return from.String()
 }
 
-// readValue reads what a schema asks of a value without looking into it.
-func (k *reading) readValue() {
-	n := k.node
-	names, isList := k.get("type").([]any)
-	if !isList {
-		names = []any{k.get("type")}
+// value reads what a schema asks of a value without looking into it.
+func (c *compiler) value(n *node) {
+	for _, name := range append(n.Types, n.Type) {
+		if n.types |= kindNamed(name); kindNamed(name) == 0 && (name != "" || n.Types != nil && len(n.Types) == 0) {
+			c.fail("#%s/type must be a type or list of types", n.pointer)
+		}
 	}
-	for _, name := range names {
-		n.types |= kindNamed(name)
+	switch {
+	case n.Const != nil:
+		n.values = []any{*n.Const}
+	case n.Enum != nil:
+		n.values = n.Enum
 	}
-	if v, has := k.object["const"]; has && n.draft >= 6 {
-		n.constant = newLiterals(v)
+	if n.values != nil {
+		n.keys = make(map[string]bool, len(n.values))
+		for _, v := range n.values {
+			key := string(appendKey(nil, v))
+			n.keys[key] = true
+			n.quoted += len(key)
+		}
 	}
-	if list, ok := k.get("enum").([]any); ok {
-		n.enum = newLiterals(list...)
+	if _, known := formats[n.Format]; known {
+		n.format = n.Format
 	}
-	if name, ok := k.get("format").(string); ok {
-		n.format = formatNamed(name)
+	if n.Pattern != "" {
+		if n.pattern = c.pattern(n.Pattern); n.pattern == nil {
+			n.Pattern = ""
+		}
 	}
-	n.minLength, n.maxLength = whole(k.get("minLength")), whole(k.get("maxLength"))
-	if text, ok := k.get("pattern").(string); ok {
-		n.pattern = k.pattern(text)
+	n.weight = len(n.Properties) + len(n.Required)
+	for _, names := range []map[string][]string{n.DependentRequired, n.DependencyStrings} {
+		for _, required := range names {
+			n.rare = true
+			n.weight += 1 + len(required)
+		}
 	}
-	n.minimum, n.above = k.limit("minimum"), k.limit("exclusiveMinimum")
-	n.maximum, n.below = k.limit("maximum"), k.limit("exclusiveMaximum")
-	if k.get("exclusiveMinimum") == true {
-		n.minimum, n.above = nil, n.minimum
-	}
-	if k.get("exclusiveMaximum") == true {
-		n.maximum, n.below = nil, n.maximum
-	}
-	n.multipleOf = k.limit("multipleOf")
-	n.minItems, n.maxItems = whole(k.get("minItems")), whole(k.get("maxItems"))
-	n.unique = k.get("uniqueItems") == true
-	n.minProperties, n.maxProperties = whole(k.get("minProperties")), whole(k.get("maxProperties"))
-	n.required = k.texts("required")
-	n.minContains, n.maxContains = whole(k.get("minContains")), whole(k.get("maxContains"))
 }
 
-// readDependencies reads what is asked of an object that has some name.
-func (k *reading) readDependencies() {
-	for _, keyword := range []string{"dependentSchemas", "dependencies", "dependentRequired"} {
-		object, _ := k.get(keyword).(map[string]any)
-		for _, name := range sortedNames(object) {
-			d := dependency{name: name, rule: keyword}
-			if list, ok := object[name].([]any); ok {
-				d.required = textsOf(list)
-			} else {
-				d.schema = k.part("dependentSchemas", name, false, object[name], keyword, name)
+// pattern reads a regular expression, nil for one that package regexp cannot read, which is not checked.
+func (c *compiler) pattern(text string) *pattern {
+	c.patterns += 16 + 4*len(text)
+	if c.patterns < maxPatterns {
+		parsed, err := syntax.Parse(text, syntax.Perl)
+		if err != nil {
+			return nil
+		}
+		p := &pattern{instructions: instructions(parsed)}
+		if c.patterns += p.instructions; c.patterns < maxPatterns {
+			if p.Regexp, err = regexp.Compile(text); err == nil {
+				return p
 			}
-			k.dependencies = append(k.dependencies, d)
+		}
+	}
+	c.fail("the patterns of the schema are too large")
+	return nil
+}
+
+// instructions returns about how many instructions the program of an expression will have.
+func instructions(re *syntax.Regexp) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(1, re.Min, re.Max)
+	}
+	return n
+}
+
+// partsOf makes nodes of the schemas in a schema, in the order in which words tell them, those of properties last.
+func (c *compiler) partsOf(n *node) {
+	one := func(s *jsonschema.Schema, keyword string, inside bool) *node {
+		if s == nil {
+			return nil
+		}
+		return n.add(c.node(s, n, part{keyword: keyword, inside: inside}, keyword).as)
+	}
+	many := func(all []*jsonschema.Schema, as, keyword string, inside bool) (nodes []*node) {
+		for i, s := range all {
+			nodes = append(nodes, n.add(c.node(s, n, part{keyword: as, inside: inside}, keyword, strconv.Itoa(i)).as))
+		}
+		return nodes
+	}
+	named := func(all map[string]*jsonschema.Schema, keyword string, inside bool) (nodes map[string]*node) {
+		nodes = make(map[string]*node, len(all))
+		for _, name := range sortedNames(all) {
+			nodes[name] = n.add(c.node(all[name], n, part{keyword: keyword, name: name, inside: inside}, keyword, name).as)
+		}
+		return nodes
+	}
+	n.allOf = many(n.AllOf, "allOf", "allOf", false)
+	many(n.AnyOf, "anyOf", "anyOf", false)
+	many(n.OneOf, "oneOf", "oneOf", false)
+	if n.test = one(n.If, "if", false); n.test != nil {
+		n.then, n.otherwise = one(n.Then, "then", false), one(n.Else, "else", false)
+	}
+	one(n.Not, "not", false)
+	named(n.DependentSchemas, "dependentSchemas", false)
+	named(n.DependencySchemas, "dependencies", false)
+	for _, name := range sortedNames(n.PatternProperties) {
+		if p := c.pattern(name); p != nil {
+			n.add(c.node(n.PatternProperties[name], n, part{keyword: "patternProperties", pattern: p, inside: true}, "patternProperties", name).as)
+			n.patterns = append(n.patterns, last(n.parts))
+			continue
+		}
+		delete(n.PatternProperties, name) // nobody knows which names it is for: any may be sent
+		n.PatternProperties[""] = &jsonschema.Schema{}
+	}
+	if c.old && n.ItemsArray != nil {
+		n.prefix = many(n.ItemsArray, "prefixItems", "items", true)
+		n.items = one(n.AdditionalItems, "additionalItems", true)
+	} else {
+		n.prefix = many(n.PrefixItems, "prefixItems", "prefixItems", true)
+		n.items = one(n.Items, "items", true)
+	}
+	one(n.Contains, "contains", true)
+	one(n.UnevaluatedItems, "unevaluatedItems", true)
+	n.additional = one(n.AdditionalProperties, "additionalProperties", true)
+	one(n.UnevaluatedProperties, "unevaluatedProperties", true)
+	one(n.PropertyNames, "propertyNames", true)
+	if n.Properties != nil {
+		n.members, n.order = named(n.Properties, "properties", true), c.declared[n.pointer+"/properties"]
+		if len(n.order) != len(n.Properties) {
+			n.order = sortedNames(n.Properties)
+		}
+	}
+	for keyword, all := range map[string]map[string]*jsonschema.Schema{"$defs": n.Defs, "definitions": n.Definitions} {
+		for _, name := range sortedNames(all) {
+			c.node(all[name], n, part{keyword: keyword}, keyword, name)
 		}
 	}
 }
 
-// readInside reads what a schema asks of the items and members of a value.
-func (k *reading) readInside() {
-	n := k.node
-	object, _ := k.get("patternProperties").(map[string]any)
-	for _, text := range sortedNames(object) {
-		k.part("patternProperties", "", true, object[text], "patternProperties", text)
-		if k.err == nil {
-			k.parts[len(k.parts)-1].pattern = k.pattern(text)
-			n.patterns = append(n.patterns, last(k.parts))
+// walked are the keywords whose schemas the walk applies. What the others ask for is known to the validator alone.
+var walked = map[string]bool{
+	"$ref": true, "allOf": true, "anyOf": true, "oneOf": true, "if": true, "then": true, "else": true, "properties": true, "patternProperties": true,
+	"additionalProperties": true, "prefixItems": true, "items": true, "additionalItems": true,
+}
+
+// add makes a schema a part of another one.
+func (n *node) add(p part) *node {
+	if n.parts = append(n.parts, p); !walked[p.keyword] {
+		n.rest = append(n.rest, p)
+	}
+	return p.node
+}
+
+// link follows the references of all schemas.
+func (c *compiler) link() {
+	for _, n := range c.list {
+		if n.Schema == nil || c.err != nil {
+			return
+		}
+		if n.Ref != "" {
+			if n.ref = c.follow(n, n.Ref); n.ref != nil {
+				n.parts = slices.Insert(n.parts, 0, part{node: n.ref, keyword: "$ref"})
+			}
+		}
+		if n.DynamicRef != "" {
+			_, anchor, _ := strings.Cut(n.DynamicRef, "#")
+			for _, to := range append(slices.Clip(c.dynamic[anchor]), c.follow(n, n.DynamicRef)) { // which of them depends on the way to it
+				n.add(part{node: to, keyword: "$dynamicRef"})
+			}
 		}
 	}
-	if _, ok := k.object["items"].([]any); ok && n.draft < 2020 {
-		n.items = k.one(true, "items", "additionalItems")
-		n.prefix = k.many(true, "prefixItems", "items")
-	} else {
-		n.items = k.one(true, "items", "items")
-		n.prefix = k.many(true, "prefixItems", "prefixItems")
-	}
-	n.unseenItems = k.one(true, "unevaluatedItems", "unevaluatedItems")
-	n.contains = k.one(true, "contains", "contains")
-	n.additional = k.one(true, "additionalProperties", "additionalProperties")
-	n.unseen = k.one(true, "unevaluatedProperties", "unevaluatedProperties")
-	n.names = k.one(true, "propertyNames", "propertyNames")
-	if object, ok := k.get("properties").(map[string]any); ok {
-		n.members, n.order = make(map[string]*node, len(object)), k.declared[identity(object)]
-		names := sortedNames(object)
-		if len(n.order) != len(object) {
-			n.order = names
+}
+
+// follow returns the schema that a reference leads to.
+func (c *compiler) follow(n *node, to string) *node {
+	address, fragment, _ := strings.Cut(to, "#")
+	in := c.names[c.join(n.base, address)]
+	fragment, err := url.PathUnescape(fragment)
+	switch {
+	case in == nil || err != nil:
+		c.fail("the schema refers to %s, which is outside of it", to)
+		return nil
+	case fragment == "":
+		return in
+	case fragment[0] != '/':
+		in = c.names[in.base+"#"+fragment]
+	default:
+		if c.bytes += len(in.pointer) + len(fragment); c.bytes > maxPlaces {
+			c.fail("the schema is nested too deeply for the length of its names")
+			return nil
 		}
-		for _, name := range names {
-			n.members[name] = k.part("properties", name, true, object[name], "properties", name)
+		in = c.places[in.pointer+fragment]
+	}
+	if in == nil {
+		c.fail("the schema refers to %s, where there is no schema", to)
+	}
+	return in
+}
+
+// compile makes the nodes of a schema, and what validates by it.
+func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved, err error) {
+	s := &jsonschema.Schema{}
+	if err = json.Unmarshal(text, s); err != nil {
+		return nil, nil, err
+	}
+	if err = c.draftOf(s); err != nil {
+		return nil, nil, err
+	}
+	c.places, c.names, c.dynamic = map[string]*node{}, map[string]*node{}, map[string][]*node{}
+	root = c.node(s, nil, part{})
+	if c.link(); c.err != nil {
+		return nil, nil, c.err
+	}
+	for _, n := range c.list {
+		if !n.ends() {
+			return nil, nil, errors.New("the schema refers to itself for the same value, which says nothing: #" + n.pointer)
 		}
 	}
+	valid, err = s.Resolve(&jsonschema.ResolveOptions{BaseURI: place})
+	return root, valid, err
+}
+
+// ends reports whether n leads to itself for the same value in no way.
+func (n *node) ends() bool {
+	const entered, left = 1, 2
+	if n.state == 0 {
+		n.state = entered
+		for _, p := range n.parts {
+			if !p.inside && !p.ends() {
+				return false
+			}
+		}
+		n.state = left
+	}
+	return n.state == left
 }

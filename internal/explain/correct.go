@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -31,7 +32,7 @@ func (r *report) ordinary() *correction {
 		return nil
 	}
 	d, err := read(raw, maxSent)
-	if err != nil || !r.valid(r.schema.root, d.value) {
+	if err != nil || !r.valid(d.value) {
 		return nil
 	}
 	return &correction{r.mended, r.args, raw}
@@ -128,9 +129,19 @@ func sendable(n json.Number) bool {
 			return false
 		}
 	}
-	if !isInteger(n) {
+	exact := rat(n)
+	if !exact.IsInt() {
 		return true
 	}
-	i := rat(n).Num()
+	i := exact.Num()
 	return (i.IsInt64() || i.IsUint64()) && (i.Sign() != 0 || n[0] != '-')
+}
+
+// rat returns the value of a number that is computable.
+func rat(n json.Number) *big.Rat {
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok {
+		return new(big.Rat)
+	}
+	return r
 }

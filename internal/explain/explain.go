@@ -5,17 +5,20 @@
 //	report := schema.Explain(req.Params.Arguments, false)
 //	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
-// A schema is read once (draft.go, resource.go, compile.go) into nodes (node.go), and what is known of it
-// beside (schema.go). The steps of a report, a file each: read the arguments (read.go), walk through them
-// and the schema within a bound (walk.go, members.go, pattern.go, format.go), choose the form that was
-// meant of those that do not fit (finding.go), pair unknown names with those that were meant (names.go),
-// write a sentence for each (tell.go, phrase.go) with advice (hint.go), and offer the corrected arguments
-// (correct.go, wrapped.go).
+// Whether arguments are valid is decided by the validator of the SDK (decide.go), as it has decided before for
+// typed tools. Here are the words: what tools use of JSON Schema is walked through to find all that is wrong, of
+// the rest (unevaluated..., dependent..., contains, not, $dynamicRef) a sentence says the place and the keyword.
+//
+// A schema is read once (compile.go) into nodes (node.go), and what is known of it beside (schema.go). The steps
+// of a report, a file each: read the arguments (read.go), walk through them and the schema within a bound
+// (walk.go), choose the form that was meant of those that do not fit (finding.go), pair unknown names
+// with those that were meant (names.go), write a sentence for each (tell.go, phrase.go) with advice (hint.go), and
+// offer the corrected arguments (correct.go, wrapped.go).
 //
 // The arguments are not trusted. Of these only short scalar values are repeated, scrubbed, and none whose
 // name or schema says that it is a secret. The words of a schema are repeated, but what it costs is
-// bounded: a server may relay the schemas of others. The work is counted: arguments that would take longer
-// than about 50 ms are reported as too complex, and so refused, and of very many mistakes only the first
+// bounded: a server may relay the schemas of others. The work is counted: arguments that would take the
+// validator too long are reported as too complex, and so refused, and of very many mistakes only the first
 // are looked at.
 package explain
 
@@ -23,7 +26,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -84,8 +86,7 @@ type report struct {
 
 // Explain checks the arguments of a call, as JSON, and reports what is wrong. It returns
 // nil when nothing is. Arguments that are absent are checked as {}; null is a value like
-// any other. With hide no received value is told. It takes at most about 50 ms for 1 MiB of
-// arguments.
+// any other. With hide no received value is told.
 func (s *Schema) Explain(args []byte, hide bool) *Report { return s.report(hide).explain(args) }
 
 func (s *Schema) report(hide bool) *report {
@@ -114,7 +115,7 @@ func (r *report) explain(args []byte) *Report {
 	}
 	wrapped := r.unwrapped(d) // before names are corrected
 	if r.correctNames(found) {
-		if found, err = r.check(); err != nil {
+		if found, _, err = r.walk(); err != nil {
 			r.More = true
 		}
 	}
@@ -163,85 +164,63 @@ func whereBroken(err error, args []byte) string {
 	return "stop being JSON at character " + strconv.Itoa(utf8.RuneCount(args[:max(1, syntax.Offset)-1])+1)
 }
 
-// check returns what is wrong with the arguments, in order. The error says that they are too complex.
-func (r *report) check() ([]finding, error) {
-	w := walk{work: r.work}
-	valid, err := w.run(r.schema.root, r.args)
-	if err == nil && !valid {
-		w = walk{work: w.work, report: r}
-		_, err = w.run(r.schema.root, r.args)
-		r.More = r.left < 0
+// walk returns what is known to be wrong with the arguments. The error says that they are too complex.
+func (r *report) walk() (found []finding, valid bool, err error) {
+	w := walk{work: r.work, report: r}
+	valid, err = w.run(r.schema.root, r.args)
+	if r.work = max(w.work, 0); err != nil {
+		return nil, false, err
 	}
-	r.work = max(w.work, 0)
-	if err != nil || valid {
-		return nil, err
-	}
-	if found := r.looked(w.found); len(found) > 0 {
-		return found, nil
-	}
-	return []finding{{rule: "schema"}}, nil
+	return w.found, valid, nil
 }
 
-// valid reports whether a value is valid by n for every validator, which it is not if that cannot be found
-// out within what is left of the work.
-func (r *report) valid(n *node, v any) bool {
-	w := walk{work: r.work, careful: true}
+// check returns what is wrong with the arguments if the validator says that something is.
+func (r *report) check() ([]finding, error) {
+	found, valid, err := r.walk()
+	if err != nil {
+		return nil, err
+	}
+	invalid := r.schema.decide(r.args, valid)
+	switch {
+	case invalid == nil:
+		return nil, nil
+	case len(found) == 0:
+		return []finding{r.schema.unknown(invalid)}, nil
+	default:
+		return found, nil
+	}
+}
+
+// valid reports whether arguments are valid. They are not if that cannot be found out within what is left of the work.
+func (r *report) valid(v any) bool { return r.fit(r.schema.root, v) && r.schema.decide(v, true) == nil }
+
+// fit reports whether a value is valid by n as far as that is known.
+func (r *report) fit(n *node, v any) bool {
+	w := walk{work: r.work}
 	ok, err := w.run(n, v)
 	r.work = max(w.work, 0)
 	return ok && err == nil
 }
 
 // Defaults returns args with the defaults of the schema filled in, as the SDK does it for
-// typed tools (ApplyDefaults of github.com/google/jsonschema-go): for properties that are
+// typed tools: for properties that are
 // missing and not required, also in objects that are there or come to be by that; not
 // behind references, in lists or in the forms of a choice. Absent arguments become an
 // object, and what is no object, or no JSON, stays as it is. Numbers stay as they are
 // written. The arguments need not be valid by the schema.
-func (s *Schema) Defaults(args []byte) []byte {
-	args = orObject(args)
-	if s.tree == nil {
-		return args
+func (s *Schema) Defaults(args []byte) (full []byte) {
+	full = orObject(args)
+	if !s.defaults {
+		return full
 	}
-	d, err := read(args, 4*maxSent)
-	if object, ok := d.value.(map[string]any); err == nil && ok {
-		full, _ := filled(object, s.tree)
-		if raw, err := encode(full); err == nil {
+	defer func() { _ = recover() }() // a default that the validator did not expect: nothing is filled in
+	d, err := read(full, 4*maxSent)
+	if object, ok := d.value.(map[string]any); err == nil && ok && s.valid.ApplyDefaults(&object) == nil {
+		if raw, err := encode(object); err == nil {
 			return raw
 		}
 	}
-	return args
-}
-
-// filled returns an object with the defaults of a schema, which are shared with it. It
-// reports whether the schema has any.
-func filled(object map[string]any, schema any) (full map[string]any, found bool) {
-	s, _ := schema.(map[string]any)
-	properties, _ := s["properties"].(map[string]any)
-	required := map[string]bool{}
-	for _, name := range textsOf(s["required"]) {
-		required[name] = true
-	}
-	full = map[string]any{}
-	maps.Copy(full, object)
-	for name, sub := range properties {
-		p, _ := sub.(map[string]any)
-		value, sent := object[name]
-		standard, has := p["default"]
-		if !sent {
-			value = standard
-		}
-		inner, isObject := value.(map[string]any)
-		inner, inside := filled(inner, p)
-		found = found || has || inside
-		switch {
-		case required[name]:
-		case isObject || !sent && !has && inside:
-			full[name] = inner
-		case has:
-			full[name] = value
-		}
-	}
-	return full, found
+	return full
 }
 
 // encode writes JSON without the escapes that are for HTML.

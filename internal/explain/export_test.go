@@ -18,7 +18,7 @@ func (s *Schema) Counted(args []byte) (*Report, int) {
 // Valid reports whether arguments are valid, and have the formats that the schema names.
 func (s *Schema) Valid(args []byte) bool {
 	d, err := read(args, maxSent)
-	return err == nil && s.report(false).valid(s.root, d.value)
+	return err == nil && s.report(false).valid(d.value)
 }
 
 // Text returns the sentences and suggestions of the report as a caller reads them: one line

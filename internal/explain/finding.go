@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -14,18 +13,15 @@ type finding struct {
 	n        *node
 	when     []string // the conditions that it depends on
 	expected string   // in the place of what n says
-	got      string   // in the place of the value
 	count    int      // how many items are right
 	forms    []*node  // of a choice
 	both     []int    // the forms that fit both, or the items that are alike
-	rest     bool     // nothing that was valid has looked at it
 	unsure   bool     // another form may have been meant
+	unknown  bool     // only the validator knows it
 }
 
 // missing reports whether the finding is about a name that was not sent.
-func (f *finding) missing() bool {
-	return f.rule == "required" || f.rule == "dependentRequired" || f.rule == "dependencies"
-}
+func (f *finding) missing() bool { return f.rule == "required" }
 
 func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
@@ -59,15 +55,6 @@ func sorted[T any](list []T, compare func(a, b *T) int) []*T {
 	return in
 }
 
-// few returns the finding that a list has so many items of the kind that it must contain.
-func (n *node) few(rule string, some int) finding {
-	got := "one with " + strconv.Itoa(some) + " of them"
-	if some == 0 {
-		got = "one without any"
-	}
-	return finding{rule: rule, n: n, expected: n.contained(), got: got}
-}
-
 // conditions says in words when a schema applies that is written in conditional ones: by the innermost
 // of these.
 func (n *node) conditions() []string {
@@ -85,8 +72,6 @@ func (n *node) conditions() []string {
 func (n *node) condition() string {
 	is, then := " is ", n.as.keyword == "then"
 	switch {
-	case n.as.keyword == "dependentSchemas":
-		return quoted(n.as.name) + " is sent"
 	case n.as.keyword == "else":
 		is = " is not "
 	case !then:
@@ -94,8 +79,8 @@ func (n *node) condition() string {
 	}
 	test := n.up.test
 	switch {
-	case len(test.order) == 0 && len(test.required) == 1:
-		return quoted(test.required[0]) + is + "sent"
+	case len(test.order) == 0 && len(test.Required) == 1:
+		return quoted(test.Required[0]) + is + "sent"
 	case len(test.order) != 1 || test.members[test.order[0]].words() == "":
 		return ""
 	}
@@ -144,7 +129,7 @@ func newFork(n *node, keyword string) *fork {
 	for _, name := range names[:min(len(names), maxListed)] {
 		f.tags = nil
 		for _, form := range f.forms {
-			if p, ok := form.leaf().members[name]; ok && p.leaf().literals() != nil {
+			if p, ok := form.leaf().members[name]; ok && p.leaf().values != nil {
 				f.tags = append(f.tags, p.leaf())
 			}
 		}
@@ -166,7 +151,7 @@ func boolInt(b bool) int {
 // misfits reports whether the value at a place is not of the kind that a form is for.
 func (f *finding) misfits(at []string) bool {
 	switch f.rule {
-	case "type", "const", "enum", "format", "false":
+	case "type", "const", "enum", "false":
 		return len(f.at) == len(at)
 	default:
 		return false
@@ -220,22 +205,4 @@ func (r *report) nearest(each [][]finding, all finding, f *fork, value any) []fi
 		best[i].unsure = best[i].unsure || picked > 1
 	}
 	return best
-}
-
-// looked drops what the schema does look at: something is wrong in it, or around it, which is
-// told, and so the library takes it for not looked at.
-func (r *report) looked(found []finding) []finding {
-	if !slices.ContainsFunc(found, func(f finding) bool { return !f.rest }) {
-		return found
-	}
-	var parent, names []string // of the finding before: mostly the same
-	return slices.DeleteFunc(found, func(f finding) bool {
-		if !f.rest || f.rule == "items" {
-			return f.rest
-		}
-		if names == nil || !slices.Equal(parent, f.parent()) {
-			parent, names = f.parent(), known(r.schema.at(f.parent()))
-		}
-		return slices.Contains(names, last(f.at))
-	})
 }

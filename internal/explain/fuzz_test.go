@@ -10,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/explain"
-	"github.com/mcpchain/mcpchain/internal/explain/randomschema"
 )
 
-const canary = randomschema.Canary
+const canary = "kanari-9f3e"
 
 // FuzzExplain gives any schema and any arguments: nothing panics, the report is
 // bounded, and a second one is the same.
@@ -76,28 +75,4 @@ func checkBounds(t *testing.T, compiled *explain.Schema, args string) *explain.R
 	require.NoError(t, err)
 	require.NotContains(t, string(all), canary)
 	return report
-}
-
-// TestRandom makes random schemas of all drafts, and arguments: what is wrong is told, and within bounds.
-func TestRandom(t *testing.T) {
-	rounds := 1000
-	if testing.Short() {
-		rounds = 500
-	}
-	invalid := 0
-	for seed := range rounds {
-		g := randomschema.New(uint64(seed), 1)
-		text, err := json.Marshal(g.Document([]int{4, 6, 7, 2019, 2020}[seed%5], 3))
-		require.NoError(t, err)
-		compiled, err := explain.Compile(text)
-		require.NoError(t, err, string(text))
-		for range 5 {
-			args := g.Value(3, false)
-			if report := checkBounds(t, compiled, args); report != nil {
-				invalid++
-				require.NotEqual(t, "schema", report.Violations[0].Rule, "seed %d\nschema %s\nargs %s", seed, text, args)
-			}
-		}
-	}
-	require.Greater(t, invalid, rounds)
 }

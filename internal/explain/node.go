@@ -3,60 +3,41 @@ package explain
 import (
 	"encoding/json"
 	"math"
-	"math/big"
+	"regexp"
 	"strconv"
-	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // A node is one schema: what it asks of a value, and what is known of it for the words.
 type node struct {
-	pointer  string // its place in the whole schema
-	draft    int
-	resource *resource
-	always   *bool // for true, false and {}: whether it takes a value
-	shape    shape // for a draft's own schema, or a part of it: what it takes
+	*jsonschema.Schema
+	pointer string // its place in the whole schema
+	base    string // the address of what is around it, see compiler.follow
+	weight  int    // what it costs to look at an object, beside its members
+	quoted  int    // the bytes of the values that it names
 
+	always     *bool // for true, false and {}: whether it takes a value
+	types      kind
+	values     []any           // that const or enum names, nil if there is neither
+	keys       map[string]bool // of these values
+	pattern    *pattern
+	format     string // one that is known
 	ref        *node
-	references []*leading
-
-	types           kind
-	constant, enum  *literals
-	format          *format
-	minLength       *int
-	maxLength       *int
-	pattern         *pattern
-	minimum         *big.Rat
-	maximum         *big.Rat
-	above, below    *big.Rat // the exclusive limits
-	multipleOf      *big.Rat
-	minItems        *int
-	maxItems        *int
-	unique          bool
-	prefix          []*node
-	items           *node // for what is behind the prefix
-	contains        *node
-	minContains     *int
-	maxContains     *int
-	unseenItems     *node // unevaluatedItems
-	minProperties   *int
-	maxProperties   *int
-	required        []string
-	dependencies    []dependency
-	members         map[string]*node
-	order           []string // the names of members, as they were declared
-	patterns        []part
-	additional      *node // additionalProperties
-	names           *node // propertyNames
-	unseen          *node // unevaluatedProperties
-	allOf           []*node
-	anyOf, oneOf    *fork
-	not             *node
-	test            *node // if
-	then, otherwise *node
-
-	description string
-	examples    []any
-	writeOnly   bool
+	prefix     []*node
+	items      *node // for what is behind the prefix
+	members    map[string]*node
+	order      []string // the names of members, as they were declared
+	patterns   []part
+	additional *node // additionalProperties
+	allOf      []*node
+	anyOf      *fork
+	oneOf      *fork
+	test       *node // if
+	then       *node
+	otherwise  *node
+	rest       []part // of keywords that are left to the validator
+	rare       bool   // there is another one of these keywords
 
 	parts   []part   // the schemas that it is made of
 	up      *node    // the schema that it is written in, nil for the root
@@ -73,24 +54,18 @@ type node struct {
 type part struct {
 	*node
 	keyword string
-	name    string   // of the property or condition
+	name    string   // of the property
 	pattern *pattern // of the names of patternProperties
 	inside  bool     // it is for a value inside the one that the whole is for
 }
 
-// A leading is a reference.
-type leading struct {
-	to        *node
-	anchor    string // it leads to the outermost schema around that has this anchor, if it is not ""
-	recursive bool   // it leads to the outermost schema around that says so
-}
+// applies reports whether a part says something of the value that the whole is for.
+func (p *part) applies() bool { return !p.inside && p.keyword != "if" && p.keyword != "not" }
 
-// A dependency is what an object must have, or be, if it has a name.
-type dependency struct {
-	name     string
-	rule     string
-	required []string
-	schema   *node
+// A pattern is a regular expression of a schema.
+type pattern struct {
+	*regexp.Regexp
+	instructions int // about as many as its program has
 }
 
 // A kind is a set of the types that JSON values have.
@@ -110,7 +85,7 @@ const (
 var kinds = [...]string{"string", "integer", "number", "boolean", "array", "object", "null"}
 
 // kindNamed returns the type of a name, 0 if there is none.
-func kindNamed(name any) kind {
+func kindNamed(name string) kind {
 	for i, text := range kinds {
 		if name == text {
 			return 1 << i
@@ -124,7 +99,7 @@ func kindOf(v any) kind {
 	switch v.(type) {
 	case string:
 		return aString
-	case json.Number:
+	case json.Number, float64:
 		return aNumber
 	case bool:
 		return aBoolean
@@ -141,31 +116,27 @@ func kindOf(v any) kind {
 func (k kind) has(v any) bool {
 	of := kindOf(v)
 	if of == aNumber && k&(aNumber|anInteger) == anInteger {
-		n, _ := v.(json.Number)
-		return isInteger(n)
+		return isInteger(float(v))
 	}
 	return k&of != 0
 }
 
-func isInteger(n json.Number) bool {
-	return !strings.ContainsAny(string(n), ".eE") || rat(n).IsInt()
-}
-
-// literals are the values that const or enum names.
-type literals struct {
-	values []any
-	keys   map[string]bool
-}
-
-func newLiterals(values ...any) *literals {
-	l := &literals{values, make(map[string]bool, len(values))}
-	for _, v := range values {
-		l.keys[string(appendKey(nil, v))] = true
+// float returns a number as the validator takes it. Those of a schema are read so already. One that is too large
+// for a float64 is taken for the largest.
+func float(v any) float64 {
+	f, _ := v.(float64)
+	if n, ok := v.(json.Number); ok {
+		f, _ = n.Float64()
 	}
-	return l
+	return max(-math.MaxFloat64, min(f, math.MaxFloat64))
 }
 
-// appendKey writes the same key for values that are the same by JSON Schema, and only for these.
+func isInteger(f float64) bool {
+	_, rest := math.Modf(f)
+	return rest == 0
+}
+
+// appendKey writes the same key for values that are the same for the validator, and only for these.
 func appendKey(to []byte, v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
@@ -184,54 +155,12 @@ func appendKey(to []byte, v any) []byte {
 		to = append(strconv.AppendInt(append(to, '"'), int64(len(v)), 10), ':')
 		return append(to, v...)
 	case json.Number:
-		if _, small := wholeNumber(v); small && v != "-0" {
-			return append(append(to, v...), ',')
-		}
-		return append(append(to, rat(v).RatString()...), ',')
+		return appendKey(to, float(v))
+	case float64:
+		return append(strconv.AppendFloat(to, v+0, 'g', -1, 64), ',') // 0 is the same as -0
 	case bool:
 		return append(strconv.AppendBool(to, v), ',')
 	default:
 		return append(to, 'n')
 	}
-}
-
-// wholeNumber returns a number that is written as a short integer.
-func wholeNumber(n json.Number) (whole int64, ok bool) {
-	if len(n) > 18 {
-		return 0, false
-	}
-	whole, err := strconv.ParseInt(string(n), 10, 64)
-	return whole, err == nil
-}
-
-// compare compares a number with a limit.
-func compare(n json.Number, limit *big.Rat) int {
-	if whole, ok := wholeNumber(n); ok && limit.IsInt() && limit.Num().IsInt64() {
-		switch other := limit.Num().Int64(); {
-		case whole < other:
-			return -1
-		case whole > other:
-			return 1
-		default:
-			return 0
-		}
-	}
-	return rat(n).Cmp(limit)
-}
-
-// divisible reports whether a number is a multiple of another one.
-func divisible(n json.Number, by *big.Rat) bool {
-	if whole, ok := wholeNumber(n); ok && by.IsInt() && by.Num().IsInt64() {
-		return whole%by.Num().Int64() == 0
-	}
-	return new(big.Rat).Quo(rat(n), by).IsInt()
-}
-
-// dividesRounded reports what divisible does for a validator that computes with float64, as that of the SDK
-// does: for it 0.3 is no multiple of 0.1.
-func dividesRounded(n json.Number, by *big.Rat) bool {
-	value, _ := n.Float64()
-	step, _ := by.Float64()
-	_, rest := math.Modf(value / step)
-	return rest == 0
 }

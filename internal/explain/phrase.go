@@ -2,8 +2,7 @@ package explain
 
 import (
 	"cmp"
-	"encoding/json"
-	"math/big"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +34,8 @@ func (n *node) say() string {
 	if n.always != nil {
 		return ""
 	}
-	if values := n.literals(); values != nil {
-		return words.Listed(values, literal, "or")
+	if n.values != nil {
+		return words.Listed(n.values, literal, "or")
 	}
 	if types := n.kinds(); len(types) > 0 {
 		texts := make([]string, len(types))
@@ -67,8 +66,8 @@ func choice(forms []*node) string {
 	null := false
 	for _, n := range forms {
 		switch n = n.leaf(); {
-		case n.literals() != nil:
-			values = append(values, n.literals()...)
+		case n.values != nil:
+			values = append(values, n.values...)
 		case slices.Equal(n.kinds(), []string{"null"}):
 			null = true
 		case len(texts) > maxBranches:
@@ -93,18 +92,6 @@ func choice(forms []*node) string {
 	return words.Cut(words.List(texts, "or"), maxPhrase)
 }
 
-// literals returns the values that a schema names.
-func (n *node) literals() []any {
-	switch {
-	case n.constant != nil:
-		return n.constant.values
-	case n.enum != nil:
-		return n.enum.values
-	default:
-		return nil
-	}
-}
-
 func quoted(text string) string { return words.Quote(text, maxName) }
 
 func plain(text string) string { return text }
@@ -113,8 +100,8 @@ func literal(v any) string {
 	switch v := v.(type) {
 	case string:
 		return quoted(v)
-	case json.Number:
-		return number(rat(v))
+	case float64:
+		return number(v)
 	}
 	raw, err := encode(v)
 	if err != nil {
@@ -123,20 +110,11 @@ func literal(v any) string {
 	return words.Cut(string(raw), maxName)
 }
 
-func rat(n json.Number) *big.Rat {
-	r, ok := new(big.Rat).SetString(string(n))
-	if !ok || !computable(string(n)) {
-		return new(big.Rat)
-	}
-	return r
-}
-
 // number writes a number as a person does: 1.5, 1e21, 1e-7.
-func number(r *big.Rat) string {
-	if r.IsInt() && r.Num().IsInt64() {
-		return r.Num().String()
+func number(f float64) string {
+	if isInteger(f) && math.Abs(f) < 1<<63 {
+		return strconv.FormatInt(int64(f), 10)
 	}
-	f, _ := r.Float64()
 	return exponents.Replace(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
@@ -152,13 +130,13 @@ func (n *node) kinds() (names []string) {
 	switch {
 	case n.types != 0:
 		return names
-	case n.format != nil || n.minLength != nil || n.maxLength != nil || n.pattern != nil:
+	case n.format != "" || n.MinLength != nil || n.MaxLength != nil || n.pattern != nil:
 		return []string{"string"}
-	case n.minimum != nil || n.maximum != nil || n.above != nil || n.below != nil || n.multipleOf != nil:
+	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
 		return []string{"number"}
-	case n.minItems != nil || n.maxItems != nil || n.unique || n.items != nil || n.prefix != nil || n.contains != nil:
+	case n.MinItems != nil || n.MaxItems != nil || n.UniqueItems || n.items != nil || n.prefix != nil || n.Contains != nil:
 		return []string{"array"}
-	case n.members != nil || n.required != nil || n.minProperties != nil || n.maxProperties != nil || n.patterns != nil || n.additional != nil:
+	case n.members != nil || n.Required != nil || n.MinProperties != nil || n.MaxProperties != nil || n.patterns != nil || n.additional != nil:
 		return []string{"object"}
 	default:
 		return nil
@@ -209,21 +187,21 @@ func counts(least, most *int, noun, nouns string) string {
 
 func (n *node) text() string {
 	text := "a string"
-	if n.format != nil {
-		text = cmp.Or(formats[n.format.name], "a string in the format "+quoted(n.format.name))
+	if n.format != "" {
+		text = cmp.Or(formats[n.format], "a string in the format "+quoted(n.format))
 	}
-	if text += counts(n.minLength, n.maxLength, "character", "characters"); text == "a string of at least 1 character" {
+	if text += counts(n.MinLength, n.MaxLength, "character", "characters"); text == "a string of at least 1 character" {
 		text = "a non-empty string"
 	}
 	if n.pattern != nil {
-		text += " that matches the pattern " + words.Cut(n.pattern.text, maxAdvice)
+		text += " that matches the pattern " + words.Cut(n.pattern.String(), maxAdvice)
 	}
 	return text
 }
 
 func (n *node) limits() string {
 	const least, most = "of at least ", "of at most "
-	low, high := limit(1, n.minimum, n.above, least, "greater than "), limit(-1, n.maximum, n.below, most, "less than ")
+	low, high := limit(1, n.Minimum, n.ExclusiveMinimum, least, "greater than "), limit(-1, n.Maximum, n.ExclusiveMaximum, most, "less than ")
 	text := low + high
 	switch from, closed := strings.CutPrefix(low, least); {
 	case low == "" || high == "":
@@ -232,8 +210,8 @@ func (n *node) limits() string {
 	default:
 		text = low + " and " + strings.TrimPrefix(high, "of ")
 	}
-	if n.multipleOf != nil {
-		text += " that is a multiple of " + number(n.multipleOf)
+	if n.MultipleOf != nil {
+		text += " that is a multiple of " + number(*n.MultipleOf)
 	}
 	if text == "" {
 		return ""
@@ -242,12 +220,12 @@ func (n *node) limits() string {
 }
 
 // limit words the stricter of two limits, at the lower end with sign 1, at the upper one with -1.
-func limit(sign int, closed, open *big.Rat, at, beyond string) string {
+func limit(sign float64, closed, open *float64, at, beyond string) string {
 	switch {
-	case open != nil && (closed == nil || sign*open.Cmp(closed) >= 0):
-		return beyond + number(open)
+	case open != nil && (closed == nil || sign**open >= sign**closed):
+		return beyond + number(*open)
 	case closed != nil:
-		return at + number(closed)
+		return at + number(*closed)
 	default:
 		return ""
 	}
@@ -257,16 +235,16 @@ func (n *node) list() string {
 	item := "item"
 	items := n.items
 	if items != nil && n.prefix == nil {
-		if leaf := items.leaf(); leaf.types != 0 && leaf.literals() == nil && len(leaf.kinds()) == 1 {
+		if leaf := items.leaf(); leaf.types != 0 && leaf.values == nil && len(leaf.kinds()) == 1 {
 			item = strings.Replace(leaf.kinds()[0], "array", "list", 1)
 		}
 	}
-	most := n.maxItems
+	most := n.MaxItems
 	if items != nil && items.always != nil && !*items.always && most == nil {
 		length := len(n.prefix)
 		most = &length
 	}
-	text := counts(n.minItems, most, item, item+"s")
+	text := counts(n.MinItems, most, item, item+"s")
 	switch {
 	case most != nil && *most == 0:
 		return "an empty list"
@@ -276,22 +254,9 @@ func (n *node) list() string {
 	return "a list" + text
 }
 
-// contained says what contains asks for. It is no part of the phrase, which it may lead back to.
-func (n *node) contained() string {
-	least, verb := 1, " that are "
-	if n.minContains != nil {
-		least = *n.minContains
-	}
-	those := counts(&least, n.maxContains, "item", "items")
-	if strings.HasSuffix(those, "item") {
-		verb = " that is "
-	}
-	return "a list with" + strings.TrimPrefix(those, " of") + verb + cmp.Or(n.contains.words(), "what is asked for")
-}
-
 func (n *node) object() string {
-	if n.minProperties != nil || n.maxProperties != nil {
-		return "an object with" + strings.TrimPrefix(counts(n.minProperties, n.maxProperties, "property", "properties"), " of")
+	if n.MinProperties != nil || n.MaxProperties != nil {
+		return "an object with" + strings.TrimPrefix(counts(n.MinProperties, n.MaxProperties, "property", "properties"), " of")
 	}
 	if names := required([]*node{n}); len(names) > 0 && len(names) <= 4 {
 		return "an object with " + words.Listed(names, quoted, "and")
@@ -299,7 +264,7 @@ func (n *node) object() string {
 	return "an object"
 }
 
-// formats are what a text of each format is.
+// formats are what a text of each format is, "" for what the name of the format says.
 var formats = map[string]string{
 	"date":      "a date such as 2026-01-31",
 	"time":      "a time with its zone, such as 13:45:00Z",
@@ -313,4 +278,7 @@ var formats = map[string]string{
 	"uuid":      "a UUID such as 123e4567-e89b-12d3-a456-426614174000",
 	"password":  "a string", // which says all that there is to say
 	"regex":     "a regular expression",
+
+	"iri": "", "uri-reference": "", "iri-reference": "", "uri-template": "", "json-pointer": "", "relative-json-pointer": "",
+	"idn-email": "", "idn-hostname": "", "period": "", "semver": "",
 }

@@ -12,7 +12,7 @@ import (
 
 const maxName = 64 // runes of a name or a received value
 
-var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 // index returns the index that a step is, -1 when it is a name.
 func index(step string) int {
@@ -23,20 +23,13 @@ func index(step string) int {
 	return i
 }
 
-// pointerTo writes the steps of a JSON Pointer, which steps reads.
+// pointerTo writes the steps of a JSON Pointer.
 func pointerTo(steps []string) string {
 	var b strings.Builder
 	for _, step := range steps {
 		b.WriteString("/" + escape.Replace(step))
 	}
 	return b.String()
-}
-
-func steps(pointer string) (steps []string) {
-	for step := range strings.SplitSeq(pointer, "/") {
-		steps = append(steps, unescape.Replace(step))
-	}
-	return steps[1:]
 }
 
 func sortedNames[V any](object map[string]V) []string {

@@ -1,11 +1,16 @@
 package explain
 
 import (
+	"bytes"
 	"encoding/json"
-	"reflect"
+	"errors"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcpchain/mcpchain/internal/jsons"
 )
@@ -21,12 +26,14 @@ const (
 type document struct {
 	value   any
 	values  int
-	objects int
+	objects int       // and booleans: what may be schemas
+	scanned int       // the bytes of all objects together: what is deep inside counts many times
 	number  []string  // to a number that is too long to compute with
 	notes   []finding // what is wrong with it beside its schema
-	// declared are the names of objects under "properties", as they were written, by the object.
-	// Nil means that nobody asks.
-	declared map[uintptr][]string
+	// declared are the names of objects under "properties", as they were written, by the JSON Pointer to
+	// the object. Nil means that nobody asks.
+	declared map[string][]string
+	places   int // the bytes of these pointers
 }
 
 // read decodes JSON, with its numbers as they were written, and notes names that were
@@ -36,56 +43,27 @@ func read(text []byte, most int) (*document, error) {
 	return d, d.read(text, most)
 }
 
-func (d *document) read(text []byte, most int) error {
-	if err := measure(text, most); err != nil {
-		return err
-	}
-	unclear := !jsons.Clear(text)
-	if unclear && !json.Valid(text) {
-		var v any
-		return json.Unmarshal(text, &v)
-	}
-	r := reader{document: d, text: string(text), unclear: unclear}
-	d.value = r.next()
-	return nil
-}
-
-// measure reports whether text nests its lists and objects too deeply or holds more values
-// than most, before anything is made of it.
-func measure(text []byte, most int) error {
-	depth, values, quoted := 0, 1, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == ',':
-			values++
-		case c == '{' || c == '[':
-			values++
-			if depth++; depth > maxDepth {
-				return errDeep
-			}
-		case c == '}' || c == ']':
-			depth--
+func (d *document) read(text []byte, most int) (err error) {
+	r := reader{document: d, most: most, unclear: !jsons.Clear(text)}
+	r.dec = jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.value, err = r.next(""); err == nil {
+		if _, err = r.dec.ReadToken(); errors.Is(err, io.EOF) {
+			return nil
 		}
 	}
-	if values > most {
-		return errSize
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		return err
 	}
-	return nil
+	var v any
+	return errors.Join(json.Unmarshal(text, &v), err) // the first says where it ends to be JSON
 }
 
-// A reader reads text that is known to be JSON. The decoder of encoding/json neither
-// reports doubled names nor is it fast enough for the bound of a call.
+// A reader makes values of the tokens of a text.
 type reader struct {
 	*document
-	text    string
-	i       int
-	unclear bool   // there may be text that is not UTF-8
-	at      []step // to the value that is read
+	dec     *jsontext.Decoder
+	most    int
+	unclear bool // there may be text that is not UTF-8, or a name twice
 }
 
 // A step leads to a member, or to an item; the index of a member is -1.
@@ -101,127 +79,111 @@ func (s step) text() string {
 	return s.name
 }
 
-func (r *reader) path() []string {
-	path := make([]string, len(r.at))
-	for i, step := range r.at {
-		path[i] = step.text()
-	}
-	return path
-}
+// path returns the place of what was read last.
+func (r *reader) path() []string { return slices.Collect(r.dec.StackPointer().Tokens()) }
 
-// token skips what separates tokens and returns the next byte.
-func (r *reader) token() byte {
-	for strings.IndexByte(" \t\r\n,:", r.text[r.i]) >= 0 {
-		r.i++
+// next reads a value, which has a name if it is a member.
+func (r *reader) next(name string) (any, error) {
+	if r.values++; r.values > r.most {
+		return nil, errSize
 	}
-	return r.text[r.i]
-}
-
-func (r *reader) next() any {
-	r.values++
-	switch r.token() {
+	switch r.dec.PeekKind() {
 	case '[':
 		return r.list()
 	case '{':
-		return r.object()
+		return r.object(name)
 	case '"':
-		return r.quoted()
-	case 'n':
-		r.i += len("null")
-		return nil
-	case 't':
-		r.i += len("true")
-		return true
-	case 'f':
-		r.i += len("false")
-		return false
+		return r.text()
+	case '0':
+		number, err := r.dec.ReadValue()
+		if err == nil && r.number == nil && !computable(string(number)) {
+			r.number = append([]string{}, r.path()...)
+		}
+		return json.Number(number), err
 	}
-	begin := r.i
-	for r.i < len(r.text) && strings.IndexByte(" \t\r\n,]}", r.text[r.i]) < 0 {
-		r.i++
+	token, err := r.dec.ReadToken()
+	if err != nil || token.Kind() == 'n' {
+		return nil, err
 	}
-	number := r.text[begin:r.i]
-	if r.number == nil && !computable(number) {
-		r.number = r.path()
-	}
-	return json.Number(number)
-}
-
-func (r *reader) list() []any {
-	list := []any{}
-	r.at = append(r.at, step{})
-	for r.i++; r.token() != ']'; {
-		r.at[len(r.at)-1].index = len(list)
-		list = append(list, r.next())
-	}
-	r.i++
-	r.at = r.at[:len(r.at)-1]
-	return list
-}
-
-func (r *reader) object() map[string]any {
 	r.objects++
-	object := map[string]any{}
+	return token.Bool(), nil
+}
+
+// open reads the begin of a list or an object.
+func (r *reader) open() error {
+	if _, err := r.dec.ReadToken(); err != nil {
+		return err
+	}
+	if r.dec.StackDepth() > maxDepth {
+		return errDeep
+	}
+	return nil
+}
+
+func (r *reader) list() (list []any, err error) {
+	if err = r.open(); err != nil {
+		return nil, err
+	}
+	list = []any{}
+	for r.dec.PeekKind() != ']' {
+		item, err := r.next("")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	_, err = r.dec.ReadToken()
+	return list, err
+}
+
+func (r *reader) object(of string) (object map[string]any, err error) {
+	begin := r.dec.InputOffset()
+	if err = r.open(); err != nil {
+		return nil, err
+	}
+	r.objects++
+	object = map[string]any{}
 	var names []string
-	top := len(r.at)
-	for r.i++; r.token() != '}'; {
-		begin := r.i
-		name := r.plain()
-		r.at = append(r.at[:top], step{name, -1})
-		r.utf8(begin)
-		if _, twice := object[name]; twice {
-			r.note(jsons.Twice)
-		} else if r.declared != nil {
+	for r.dec.PeekKind() != '}' {
+		name, err := r.text()
+		if err != nil {
+			return nil, err
+		}
+		if r.declared != nil {
 			names = append(names, name)
 		}
-		object[name] = r.next()
-	}
-	r.i++
-	if r.at = r.at[:top]; names != nil && top > 0 && r.at[top-1].name == "properties" {
-		r.declared[identity(object)] = names
-	}
-	return object
-}
-
-// identity is another one for each object that there is at the same time.
-func identity(object map[string]any) uintptr { return reflect.ValueOf(object).Pointer() }
-
-// quoted reads the string of a value.
-func (r *reader) quoted() string {
-	begin := r.i
-	text := r.plain()
-	r.utf8(begin)
-	return text
-}
-
-// plain reads a string.
-func (r *reader) plain() (text string) {
-	begin, plain := r.i, !r.unclear
-	for r.i++; r.text[r.i] != '"'; r.i++ {
-		if r.text[r.i] == '\\' {
-			plain = false
-			r.i++
+		if _, twice := object[name]; twice {
+			r.note(jsons.Twice)
+		}
+		if object[name], err = r.next(name); err != nil {
+			return nil, err
 		}
 	}
-	r.i++
-	if plain {
-		return r.text[begin+1 : r.i-1]
+	_, err = r.dec.ReadToken()
+	r.scanned += int(r.dec.InputOffset() - begin)
+	if names != nil && of == "properties" && r.places < maxPlaces {
+		place := string(r.dec.StackPointer())
+		r.places += len(place)
+		r.declared[place] = names
 	}
-	_ = json.Unmarshal([]byte(r.text[begin:r.i]), &text) // which is a string
-	return text
+	return object, err
 }
 
-// utf8 notes what is wrong with the string that was read from begin on.
-func (r *reader) utf8(begin int) {
-	if !r.unclear {
-		return
+// text reads a string, and notes what is wrong with it.
+func (r *reader) text() (string, error) {
+	raw, err := r.dec.ReadValue()
+	if err != nil || !r.unclear && bytes.IndexByte(raw, '\\') < 0 {
+		return string(bytes.Trim(raw, `"`)), err
 	}
-	switch text := r.text[begin:r.i]; {
-	case !utf8.ValidString(text):
+	text, _ := jsontext.AppendUnquote(nil, raw) // what is wrong with it is noted
+	switch {
+	case !r.unclear:
+	case !utf8.Valid(raw):
 		r.note(jsons.NotUTF8)
-	case jsons.HasHalf([]byte(text)):
+	case jsons.HasHalf(raw):
 		r.note(jsons.Surrogate)
 	}
+	return string(text), nil
 }
 
 func (r *reader) note(rule string) {
@@ -230,7 +192,7 @@ func (r *reader) note(rule string) {
 	}
 }
 
-// computable reports whether a number can be computed with exactly at little cost.
+// computable reports whether a number can be computed with at little cost.
 func computable(number string) bool {
 	if len(number) <= 20 && !strings.ContainsAny(number, "eE") {
 		return true

@@ -8,35 +8,35 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
 const (
-	// maxValues and maxObjects bound a schema. Each object may be a schema.
+	// maxValues and maxObjects bound a schema. Each object may be a schema, and each boolean.
 	maxValues, maxObjects = 100_000, 10_000
-	// place is the address of a schema that does not name itself.
-	place = "https://schema.invalid/arguments"
-	// maxText bounds the bytes of a schema, maxPlaces those of the JSON Pointers to its schemas: where it is
-	// deep, and has long names, these are many times longer.
-	maxText, maxPlaces = 1 << 20, 4 << 20
+	// maxText bounds the bytes of a schema. maxScanned bounds those of its objects together: each is read again for
+	// the one around it.
+	maxText, maxScanned = 1 << 20, 16 << 20
 )
 
 // Schema is a compiled JSON Schema. What it says never changes, and it may be used
 // concurrently.
 type Schema struct {
-	root  *node
-	names map[string]bool // of all properties: they are public
-	tree  any             // the schema as it was written, nil if it has no defaults
-	size  int
+	root     *node
+	valid    *jsonschema.Resolved // decides
+	names    map[string]bool      // of all properties: they are public
+	defaults bool                 // there are some
+	size     int
 }
 
 // Size returns about how many bytes of memory the Schema takes.
 func (s *Schema) Size() int { return s.size }
 
-// Compile makes a Schema of anything that marshals to a JSON Schema: bytes of JSON, a
-// map, a bool, a struct. The draft is 2020-12 unless "$schema" names another one.
-// References lead to places in the schema itself or to the drafts' own schemas: nothing
-// is read from a file or a network.
+// Compile makes a Schema of anything that marshals to a JSON Schema of draft 2020-12 or 7: bytes of JSON, a
+// map, a bool, a struct. It is of 2020-12 unless "$schema" names draft 7, and of no other. References lead to
+// places in the schema itself: nothing is read from a file or a network.
 //
 // A pattern that regexp cannot read, such as one that looks ahead, is not checked. A
 // schema that refers to itself for the same value is an error, and so is one that is too
@@ -44,7 +44,7 @@ func (s *Schema) Size() int { return s.size }
 // it may quote the schema.
 func Compile(schema any) (_ *Schema, err error) {
 	defer func() {
-		if p := recover(); p != nil { // an untrusted MarshalJSON, or a schema that the library did not expect
+		if p := recover(); p != nil { // an untrusted MarshalJSON, or a schema that the validator did not expect
 			err = fmt.Errorf("explain: compiling the schema panicked: %s", safe.Value(p))
 		} else if err != nil {
 			err = fmt.Errorf("explain: %w", err)
@@ -62,53 +62,39 @@ func Compile(schema any) (_ *Schema, err error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(text), maxText)
 	}
-	d := &document{declared: map[uintptr][]string{}}
-	err = d.read(text, 2*maxValues)
+	d := &document{declared: map[string][]string{}}
+	err = d.read(text, maxValues)
 	switch {
-	case errors.Is(err, errDeep):
+	case errors.Is(err, errDeep), d.scanned > maxScanned:
 		return nil, errors.New("the schema is nested too deeply")
+	case errors.Is(err, errSize):
+		return nil, fmt.Errorf("the schema has more than %d values", maxValues)
 	case err != nil:
 		return nil, fmt.Errorf("the schema is not valid JSON: %w", err)
 	case d.objects > maxObjects:
-		return nil, fmt.Errorf("the schema has more than %d objects", maxObjects)
-	case d.values > maxValues:
-		return nil, fmt.Errorf("the schema has %d values, more than %d", d.values, maxValues)
+		return nil, fmt.Errorf("the schema has more than %d objects and booleans", maxObjects)
 	case d.number != nil:
 		return nil, errors.New("a number in the schema is out of range")
 	}
-	s := &Schema{names: map[string]bool{}}
-	if _, found := filled(nil, d.value); found {
-		s.tree = d.value
-	}
-	c := compiler{tree: d.value, declared: d.declared}
-	if s.root, err = c.compile(); err != nil {
+	s, c := &Schema{names: map[string]bool{}}, compiler{declared: d.declared}
+	if s.root, s.valid, err = c.compile(text); err != nil {
 		return nil, err
 	}
-	if err := s.finish(&c); err != nil {
-		return nil, err
-	}
-	const word = 8
-	s.size = len(text) + c.places + c.patterns*40 // of an instruction, as syntax.Inst is
-	for _, n := range c.list {
-		s.size += int(unsafe.Sizeof(*n)) + word*(len(n.reach)+len(n.when)) + len(n.parts)*int(unsafe.Sizeof(part{}))
-	}
+	s.finish(&c)
 	return s, nil
 }
 
 // finish works out what needs all schemas.
-func (s *Schema) finish(c *compiler) error {
-	nodes := c.list
-	for _, n := range nodes {
-		if !n.ends() {
-			return errors.New("the schema refers to itself for the same value, which says nothing: #" + n.pointer)
-		}
-	}
-	c.dynamicParts()
+func (s *Schema) finish(c *compiler) {
 	hide(c.list)
-	for _, n := range nodes {
+	const instruction = 2 * 40 // here and in the validator
+	s.size = c.bytes + c.patterns*instruction
+	for _, n := range c.list {
 		n.reaches(n)
+		s.size += sizeOfNode + 8*len(n.reach) + 96*len(n.parts) + 64*n.weight
+		s.defaults = s.defaults || n.Default != nil
 	}
-	for _, n := range nodes {
+	for _, n := range c.list {
 		for _, name := range n.order {
 			s.names[name] = true
 		}
@@ -116,8 +102,10 @@ func (s *Schema) finish(c *compiler) error {
 		n.anyOf, n.oneOf = newFork(n, "anyOf"), newFork(n, "oneOf")
 		n.conditions()
 	}
-	return nil
 }
+
+// sizeOfNode is about what a schema takes here and in the validator.
+const sizeOfNode = 2 * int(unsafe.Sizeof(node{})+unsafe.Sizeof(jsonschema.Schema{}))
 
 // hide finds the schemas with which one applies that hides a value.
 func hide(nodes []*node) {
@@ -129,36 +117,20 @@ func hide(nodes []*node) {
 				with[p.node] = append(with[p.node], n)
 			}
 		}
-		if n.writeOnly || n.format != nil && n.format.name == "password" {
+		if n.hidden {
 			open = append(open, n)
 		}
 	}
 	for len(open) > 0 {
 		n := last(open)
 		open = open[:len(open)-1]
-		if !n.hidden {
-			n.hidden = true
-			open = append(open, with[n]...)
-		}
-	}
-}
-
-// applies reports whether a part says something of the value that the whole is for.
-func (p *part) applies() bool { return !p.inside && p.keyword != "if" && p.keyword != "not" }
-
-// ends reports whether n leads to itself for the same value in no way.
-func (n *node) ends() bool {
-	const entered, left = 1, 2
-	if n.state == 0 {
-		n.state = entered
-		for _, p := range n.parts {
-			if !p.inside && !p.ends() {
-				return false
+		for _, around := range with[n] {
+			if !around.hidden {
+				around.hidden = true
+				open = append(open, around)
 			}
 		}
-		n.state = left
 	}
-	return n.state == left
 }
 
 // reaches finds the schemas that apply with n, n itself first.
@@ -194,7 +166,7 @@ func around(from ...*node) []*node {
 // leaf follows a reference that stands alone.
 func (n *node) leaf() *node {
 	for range 8 {
-		if n.ref == nil || n.types != 0 || n.literals() != nil {
+		if n.ref == nil || n.types != 0 || n.values != nil {
 			break
 		}
 		n = n.ref
@@ -255,9 +227,10 @@ func inside(here []*node, step string) []*node {
 		if n.additional != nil && n.additional.always == nil { // true says nothing, and false is no schema for a member
 			add(&rest, n.additional)
 		}
-		add(&rest, n.unseen)
-		if i >= 0 {
-			add(&rest, n.unseenItems)
+		for _, p := range n.rest {
+			if p.inside && p.keyword != "contains" && (i >= 0 || p.keyword == "unevaluatedProperties") {
+				add(&rest, p.node)
+			}
 		}
 		if len(own) >= maxKnown {
 			break
@@ -291,7 +264,7 @@ func known(from []*node) (names []string) {
 func required(from []*node) (names []string) {
 	from = slices.Clip(from)
 	for i := 0; i < len(from); i++ { // from grows
-		for _, name := range from[i].required {
+		for _, name := range from[i].Required {
 			if len(names) == maxKnown {
 				return names
 			}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/explain"
-	"github.com/mcpchain/mcpchain/internal/explain/randomschema"
 )
 
 // calls are right calls of tools as real servers declare them.
@@ -167,34 +166,6 @@ func TestNoCorrectionIsWrong(t *testing.T) {
 		require.Positive(t, tried[w.name], w.name)
 		require.GreaterOrEqual(t, 10*repaired[w.name], 7*tried[w.name], w.name)
 	}
-}
-
-// TestUnwrappingIsSafe wraps what random schemas take: what is offered is what was sent.
-func TestUnwrappingIsSafe(t *testing.T) {
-	offered := 0
-	for seed := range 2000 {
-		g := randomschema.New(uint64(seed), 7)
-		text, err := json.Marshal(g.Schema(2))
-		require.NoError(t, err)
-		s, err := explain.Compile(text)
-		require.NoError(t, err)
-		for range 4 {
-			args := g.Value(2, false)
-			if !strings.HasPrefix(args, "{") || !s.Valid([]byte(args)) {
-				continue
-			}
-			for _, w := range ways {
-				if w.whole == nil || strings.Contains(w.name, "beside") { // what stands beside may match a pattern of the schema
-					continue
-				}
-				if report := s.Explain([]byte(w.whole(args)), false); report != nil && report.Corrected != nil {
-					offered++
-					require.JSONEq(t, args, string(report.Corrected), "%s\n%s\n%s", w.name, text, args)
-				}
-			}
-		}
-	}
-	require.Greater(t, offered, 100)
 }
 
 // TestWrappedHostile: what is taken off is bounded in number, depth, size and work.

@@ -42,7 +42,7 @@ func (f *finding) key() string {
 	switch {
 	case f.missing():
 		rule, expected = "required", f.expected
-	case f.n != nil && f.forms == nil && rule != "not" && rule != "propertyNames":
+	case f.n != nil && f.forms == nil && !f.unknown:
 		rule = ""
 	}
 	return strings.Join(f.at, "\x00") + "\x00" + rule + "\x00" + expected
@@ -93,18 +93,13 @@ func (r *report) word(f finding, v *fault.Violation) {
 		r.missing(f, v, subject, when)
 	case f.rule == "additionalProperties":
 		v.Message, v.Suggestion = subject+" is unknown"+when+".", r.suggestName(f)
-	case f.rule == "propertyNames":
-		v.Expected = cmp.Or(f.n.words(), "another one")
-		v.Message = words.Ended(subject + " has a name that is not allowed: a name must be " + v.Expected)
 	case f.rule == jsons.Twice, f.rule == jsons.NotUTF8, f.rule == jsons.Surrogate:
 		v.Message, v.Suggestion = words.Unclear(subject, f.rule)
 	case f.rule == "budget":
 		v.Message = subject + " has a number that is too long to be checked."
-	case f.rule == "schema":
-		v.Message = "The arguments are not valid."
-	case f.rule == "not" && f.n.not.onlyRequires():
-		v.Message = subject + " may not have " + words.Listed(f.n.not.required, quoted, "together with") + when + "."
-	case f.rule == "false", f.rule == "not" && f.n.not.words() == "":
+	case f.unknown:
+		v.Message, v.Suggestion = subject+breaks(len(f.at) == 0, f.rule)+".", advice([]*node{f.n}, true)
+	case f.rule == "false":
 		v.Message = subject + is + "not allowed" + when + "."
 	case len(f.both) > 1 && f.forms != nil:
 		v.Expected = "a value of exactly one of " + strconv.Itoa(len(f.forms)) + " forms"
@@ -120,8 +115,17 @@ func (r *report) word(f finding, v *fault.Violation) {
 	}
 }
 
-// onlyRequires reports whether a schema says nothing but which names are required.
-func (n *node) onlyRequires() bool { return n != nil && len(n.required) > 0 && len(n.parts) == 0 }
+// breaks says that a value, or all of them, is not valid by a keyword of the schema.
+func breaks(all bool, rule string) string {
+	does, what := " does", " the schema of the tool"
+	if all {
+		does = " do"
+	}
+	if rule != "schema" {
+		what = " " + quoted(rule) + " in" + what
+	}
+	return does + " not satisfy" + what
+}
 
 func (r *report) missing(f finding, v *fault.Violation, subject, when string) {
 	nodes := r.schema.at(f.at)
@@ -137,20 +141,14 @@ func (r *report) missing(f finding, v *fault.Violation, subject, when string) {
 func (r *report) wrong(f finding, v *fault.Violation) (received string) {
 	value := ValueAt(r.args, f.at)
 	received, v.Received = Received(value, r.hide || r.schema.Hides(f.at))
-	received = cmp.Or(f.got, received)
 	v.Expected = f.expected
 	switch f.rule {
-	case "not":
-		v.Expected = "another value" // the words leave out what is asked of members and items
-		if not := f.n.not; !slices.ContainsFunc(not.leaf().parts, func(p part) bool { return p.inside }) {
-			v.Expected = "anything but " + not.words()
-		}
 	case "minLength", "maxLength":
 		if text, ok := value.(string); ok && text != "" && v.Received != nil {
 			received += ", which has " + words.Plural(utf8.RuneCountInString(text), "character")
 		}
 	case "items":
-		if v.Expected = "a list" + counts(f.n.minItems, &f.count, "item", "items"); f.count == 0 {
+		if v.Expected = "a list" + counts(f.n.MinItems, &f.count, "item", "items"); f.count == 0 {
 			v.Expected = "an empty list"
 		}
 	case "minProperties":

@@ -12,9 +12,9 @@ const maxRead = 1000
 // exampleTime is how a date and time is written in a call.
 const exampleTime = `"2026-01-31T13:45:00Z"`
 
-// isTime reports whether a text that a schema asks for may well be a date and time, of which the schema
+// asksForTime reports whether a text that a schema asks for may well be a date and time, of which the schema
 // does not have the format: what the SDK makes of a time.Time says "string" and nothing else.
-func (r *report) isTime(f finding) bool {
+func (r *report) asksForTime(f finding) bool {
 	if len(f.at) > 0 {
 		name := f.at[len(f.at)-1]
 		for i := len(f.at) - 1; i > 0 && index(name) >= 0; i-- { // an item of a list
@@ -28,7 +28,7 @@ func (r *report) isTime(f finding) bool {
 		}
 	}
 	for _, n := range around(append(slices.Clip(f.forms), r.schema.at(f.at)...)...) {
-		text := strings.ToLower(n.description[:min(len(n.description), maxRead)])
+		text := strings.ToLower(n.Description[:min(len(n.Description), maxRead)])
 		if strings.Contains(text, "rfc 3339") || strings.Contains(text, "rfc3339") || strings.Contains(text, "iso 8601") || strings.Contains(text, "iso8601") || strings.Contains(text, "timestamp") {
 			return true
 		}

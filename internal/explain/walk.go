@@ -2,9 +2,9 @@ package explain
 
 import (
 	"encoding/json"
-	"errors"
+	"math"
+	"math/bits"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -17,18 +17,23 @@ const (
 	maxTold = 12_000
 	// maxWalked bounds how many schemas are applied inside of each other.
 	maxWalked = 20_000
+	// maxExample is the work for one example of a schema.
+	maxExample = 1000
+	// stepsOfUnit is how many steps of a pattern one unit of work is for.
+	stepsOfUnit = 64
+	// bytesOfUnit is how many bytes of the validator's errors one unit of work is for. At each schema on the way out
+	// of where something is wrong it writes all anew, with the place.
+	bytesOfUnit = 1024
 )
 
-// A walk applies a schema to a value. It serves one call. First it finds out whether the value is
-// valid, and stops at what is not; with a report it finds all that is wrong.
+// A walk applies a schema to a value, finds what is wrong by the keywords that it knows, and counts the work. It
+// looks at all that the validator may look at, and stops at nothing: so what it counts bounds what that one
+// does, which cannot be stopped. It serves one call.
 type walk struct {
-	work    int // that is left
-	depth   int
-	careful bool        // what others may refuse is wrong: formats that are remarks, as in draft 2020-12, and multiples but for rounding
-	around  []*resource // the resources that were entered, the outermost first
-	names   []string    // of the objects that are walked through, one behind the other
-	key     []byte
-	machine machine
+	work   int // that is left
+	depth  int
+	unsure bool // there was a keyword that only the validator knows
+	key    []byte
 
 	report *report // nil while nothing is noted
 	at     []step
@@ -55,17 +60,14 @@ func (w *walk) end(err *error) {
 // run applies a schema. The error says that there was not enough work for it.
 func (w *walk) run(n *node, v any) (valid bool, err error) {
 	defer w.end(&err)
-	return w.valid(n, v, nil), nil
+	return w.valid(n, v), nil
 }
 
-// maxExample is the work for one example of a schema.
-const maxExample = 1000
-
-// takes reports whether an example of a schema is valid by n.
+// takes reports whether an example of a schema is certainly valid by n.
 func (n *node) takes(v any) bool {
-	w := walk{work: maxExample, careful: true}
+	w := walk{work: maxExample}
 	ok, err := w.run(n, v)
-	return ok && err == nil
+	return ok && err == nil && !w.unsure
 }
 
 // named reports whether a pattern matches a name. The error says that this takes too long to find out.
@@ -74,12 +76,15 @@ func (w *walk) named(p *pattern, name string) (ok bool, err error) {
 	return w.matches(p, name), nil
 }
 
-// notes reports whether all that is wrong is looked for: there is a report, and room in it.
-func (w *walk) notes() bool { return w.report != nil && w.report.left >= 0 }
+// matches reports whether a pattern matches somewhere in a text.
+func (w *walk) matches(p *pattern, text string) bool {
+	w.spend(p.instructions * len(text) / stepsOfUnit)
+	return p.MatchString(text)
+}
 
 // wrong notes a finding about the value that the walk is at, or about what is in it. It returns false.
 func (w *walk) wrong(f finding, inside ...string) bool {
-	if w.notes() && !w.report.spend(1+len(w.at)/16+w.bytes()/256) {
+	if w.report != nil && w.report.left >= 0 && !w.report.spend(1+len(w.at)/16+w.bytes()/256) {
 		w.found = append(w.found, w.placed(f, inside...))
 	}
 	return false
@@ -116,182 +121,109 @@ func (w *walk) conditions(own []string, n *node) []string {
 	return when
 }
 
-// quiet does as same does, and notes nothing.
-func (w *walk) quiet(n *node, v any, out *seen) bool {
+// quiet does as valid does, and notes nothing.
+func (w *walk) quiet(n *node, v any) bool {
 	noted := w.report
 	w.report = nil
-	ok := w.same(n, v, out)
+	ok := w.valid(n, v)
 	w.report = noted
-	return ok
-}
-
-// same applies a schema to the value that another one is applied to. What it has looked at counts
-// if the value is valid by it.
-func (w *walk) same(n *node, v any, out *seen) bool {
-	if out == nil {
-		return w.valid(n, v, nil)
-	}
-	var own seen
-	ok := w.valid(n, v, &own)
-	if ok {
-		w.spend(len(own.names) + len(own.items))
-		out.add(&own)
-	}
 	return ok
 }
 
 // inside applies a schema to a value in the one that the walk is at.
 func (w *walk) inside(n *node, v any, to step) bool {
 	if w.report == nil {
-		return w.valid(n, v, nil)
+		return w.valid(n, v)
 	}
 	w.at = append(w.at, to)
-	ok := w.valid(n, v, nil)
+	ok := w.valid(n, v)
 	w.at = w.at[:len(w.at)-1]
 	return ok
 }
 
-// valid reports whether a value is valid by a schema. What is looked at in it is added to out, unless
-// that is nil.
-func (w *walk) valid(n *node, v any, out *seen) (ok bool) {
-	w.spend(1)
-	if number, ok := v.(json.Number); ok {
-		if i := strings.IndexAny(string(number), "eE"); i >= 0 && len(strings.TrimLeft(string(number[i+1:]), "+-0")) > 2 {
-			w.spend(12) // to compute with so many digits
-		}
-	}
-	switch {
-	case n.always != nil:
-		return *n.always || w.never(n)
-	case n.shape != noShape:
-		return w.draft(n, v)
-	}
-	if w.depth++; w.depth > maxWalked {
+// valid reports whether a value is valid by a schema, as far as the walk knows.
+func (w *walk) valid(n *node, v any) bool {
+	w.depth++
+	w.spend(1 + w.depth*len(n.pointer)/bytesOfUnit)
+	if w.depth > maxWalked {
 		panic(errWork)
 	}
-	entered := len(w.around) == 0 || w.around[len(w.around)-1] != n.resource
-	if entered {
-		w.around = append(w.around, n.resource)
-	}
-	own := out
-	switch v.(type) {
-	case map[string]any:
-		if n.unseen != nil {
-			own = &seen{}
-		}
-	case []any:
-		if n.unseenItems != nil {
-			own = &seen{}
-		}
-	}
-	if ok = w.whole(n, v); ok {
-		ok = w.each(n, v, own)
-		if own != out && (ok || w.notes()) {
-			ok = w.rest(n, v, own) && ok
-		}
-		if own != out && out != nil {
-			out.all = true
-		}
+	ok := n.always == nil || *n.always || w.never(n)
+	if n.always == nil {
+		ok = w.here(n, v)
 	}
 	w.depth--
-	if entered {
-		w.around = w.around[:len(w.around)-1]
-	}
 	return ok
+}
+
+// here applies a schema that says something.
+func (w *walk) here(n *node, v any) bool {
+	if !w.whole(n, v) {
+		if n.ref != nil {
+			w.quiet(n.ref, v) // to which the validator looks first
+		}
+		return false
+	}
+	ok := n.ref == nil || w.refer(n, v)
+	switch v := v.(type) {
+	case map[string]any:
+		ok = w.object(n, v) && ok
+	case []any:
+		ok = w.list(n, v) && ok
+	case string:
+		ok = w.text(n, v) && ok
+	case json.Number, float64:
+		ok = w.number(n, float(v)) && ok
+	}
+	w.uncertain(n, v)
+	return w.combined(n, v) && ok
 }
 
 // never notes that a value is there where none may be. A reference may have led here, too.
 func (w *walk) never(n *node) bool {
-	f := finding{rule: "false", n: n, rest: strings.HasPrefix(n.as.keyword, "unevaluated")}
+	f := finding{rule: "false", n: n}
 	if len(w.at) == 0 {
 		return w.wrong(f)
 	}
 	here := last(w.at)
-	switch isItem := here.index >= 0; n.as.keyword {
-	case "unevaluatedProperties", "additionalProperties":
-		if !isItem {
-			f.rule, f.n = "additionalProperties", n.up
-		}
-	case "items", "unevaluatedItems":
-		if isItem { // it is about the list
-			w.at = w.at[:len(w.at)-1]
-			w.wrong(finding{rule: "items", n: n.up, rest: f.rest, count: here.index})
-			w.at = append(w.at, here)
-			return false
-		}
+	switch isItem := here.index >= 0; {
+	case n.as.keyword == "additionalProperties" && !isItem:
+		f.rule, f.n = "additionalProperties", n.up
+	case n.as.keyword == "items" && isItem, n.as.keyword == "additionalItems" && isItem: // it is about the list
+		w.at = w.at[:len(w.at)-1]
+		w.wrong(finding{rule: "items", n: n.up, count: here.index})
+		w.at = append(w.at, here)
+		return false
 	}
 	return w.wrong(f)
 }
 
 // whole checks what speaks for itself: a value of another type is told nothing else of.
 func (w *walk) whole(n *node, v any) bool {
-	return w.must(n.types == 0 || n.types.has(v), n, "type") &&
-		w.must(n.constant == nil || w.among(n.constant, v), n, "const") &&
-		w.must(n.enum == nil || w.among(n.enum, v), n, "enum") &&
-		w.must(n.format == nil || !w.careful && n.draft >= 2019 || w.formatted(n.format, v), n, "format")
+	named := "enum"
+	if n.Const != nil {
+		named = "const"
+	}
+	ok := w.must(n.types == 0 || n.types.has(v), n, "type") && w.must(n.keys == nil || w.among(n, v), n, named)
+	if !ok {
+		w.quotes(n.quoted + sizeOf(v))
+	}
+	return ok
 }
 
-func (w *walk) among(l *literals, v any) bool {
+func (w *walk) among(n *node, v any) bool {
 	w.key = appendKey(w.key[:0], v)
-	w.spend(len(w.key) / 32)
-	return l.keys[string(w.key)]
-}
-
-func (w *walk) formatted(f *format, v any) bool {
-	text, ok := v.(string)
-	w.spend(len(text) / 8)
-	return !ok || f.valid == nil || f.valid(text)
-}
-
-// each checks all else, until something is wrong, or all of it if that is noted.
-func (w *walk) each(n *node, v any, out *seen) bool {
-	ok := true
-	for _, r := range n.references {
-		if ok = w.refer(n, r, v, out) && ok; !ok && !w.notes() {
-			return false
-		}
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		ok = w.object(n, v, out) && ok
-	case []any:
-		ok = w.list(n, v, out) && ok
-	case string:
-		ok = w.text(n, v) && ok
-	case json.Number:
-		ok = w.number(n, v) && ok
-	}
-	if !ok && !w.notes() {
-		return false
-	}
-	return w.combined(n, v, out) && ok
-}
-
-// outermost returns what a dynamic or recursive reference leads to.
-func (w *walk) outermost(r *leading) *node {
-	w.spend(len(w.around) / 16)
-	for _, around := range w.around {
-		switch found := around.dynamic[r.anchor]; {
-		case r.recursive && around.recursive:
-			return around.root
-		case !r.recursive && found != nil:
-			return found
-		}
-	}
-	return r.to
+	w.spend(len(w.key)/32 + len(n.values)/2)
+	return n.keys[string(w.key)]
 }
 
 // refer follows a reference.
-func (w *walk) refer(n *node, r *leading, v any, out *seen) bool {
-	to := r.to
-	if r.anchor != "" || r.recursive {
-		to = w.outermost(r)
-	}
+func (w *walk) refer(n *node, v any) bool {
 	when := w.when
 	if w.report != nil && n.when != nil {
 		w.when = w.conditions(nil, n)
 	}
-	ok := w.same(to, v, out)
+	ok := w.valid(n.ref, v)
 	w.when = when
 	return ok
 }
@@ -301,6 +233,10 @@ func (w *walk) must(ok bool, n *node, rule string) bool {
 	return ok || w.wrong(finding{rule: rule, n: n})
 }
 
+// quotes counts what it costs the validator to write so many bytes into an error, and to write that anew at each
+// schema on the way out.
+func (w *walk) quotes(bytes int) { w.spend(bytes/16 + bytes*w.depth/bytesOfUnit) }
+
 // within checks that there are not too few of something, nor too many.
 func (w *walk) within(count int, least, most *int, n *node, low, high string) bool {
 	ok := w.must(least == nil || count >= *least, n, low)
@@ -308,57 +244,162 @@ func (w *walk) within(count int, least, most *int, n *node, low, high string) bo
 }
 
 func (w *walk) text(n *node, v string) bool {
-	ok := true
-	if n.minLength != nil || n.maxLength != nil {
-		w.spend(len(v) / 64)
-		ok = w.within(utf8.RuneCountInString(v), n.minLength, n.maxLength, n, "minLength", "maxLength")
-	}
-	if n.pattern != nil && (ok || w.notes()) {
-		ok = w.must(w.matches(n.pattern, v), n, "pattern") && ok
-	}
-	return ok
+	w.quotes(len(v))
+	ok := w.within(utf8.RuneCountInString(v), n.MinLength, n.MaxLength, n, "minLength", "maxLength")
+	return w.must(n.pattern == nil || w.matches(n.pattern, v), n, "pattern") && ok
 }
 
-func (w *walk) number(n *node, v json.Number) bool {
-	if n.minimum == nil && n.maximum == nil && n.above == nil && n.below == nil && n.multipleOf == nil {
-		return true
-	}
-	w.spend(len(v) / 4)
-	ok := w.must(n.minimum == nil || compare(v, n.minimum) >= 0, n, "minimum")
-	ok = w.must(n.maximum == nil || compare(v, n.maximum) <= 0, n, "maximum") && ok
-	ok = w.must(n.above == nil || compare(v, n.above) > 0, n, "exclusiveMinimum") && ok
-	ok = w.must(n.below == nil || compare(v, n.below) < 0, n, "exclusiveMaximum") && ok
-	return w.must(n.multipleOf == nil || divisible(v, n.multipleOf) && (!w.careful || dividesRounded(v, n.multipleOf)), n, "multipleOf") && ok
+func (w *walk) number(n *node, v float64) bool {
+	ok := w.must(n.Minimum == nil || v >= *n.Minimum, n, "minimum")
+	ok = w.must(n.Maximum == nil || v <= *n.Maximum, n, "maximum") && ok
+	ok = w.must(n.ExclusiveMinimum == nil || v > *n.ExclusiveMinimum, n, "exclusiveMinimum") && ok
+	ok = w.must(n.ExclusiveMaximum == nil || v < *n.ExclusiveMaximum, n, "exclusiveMaximum") && ok
+	return w.must(n.MultipleOf == nil || multiple(v, *n.MultipleOf), n, "multipleOf") && ok
 }
 
-// combined checks the schemas that a value has to be valid by, or by one of them, or by none.
-func (w *walk) combined(n *node, v any, out *seen) bool {
+// multiple reports what the validator does, which computes with float64: for it 0.3 is no multiple of 0.1.
+func multiple(v, of float64) bool {
+	_, rest := math.Modf(v / of)
+	return rest == 0
+}
+
+// missing checks that an object has names.
+func (w *walk) missing(n *node, v map[string]any, names []string) bool {
 	ok := true
-	for _, all := range n.allOf {
-		if ok = w.same(all, v, out) && ok; !ok && !w.notes() {
-			return false
+	w.spend(len(names) / 16)
+	for _, name := range names {
+		if _, sent := v[name]; !sent {
+			ok = w.wrong(finding{rule: "required", n: n}, name)
 		}
 	}
-	ok = w.choice(n, n.anyOf, v, out) && ok
-	ok = (ok || w.notes()) && w.choice(n, n.oneOf, v, out) && ok
-	if n.not != nil && (ok || w.notes()) && w.quiet(n.not, v, out) {
-		ok = w.wrong(finding{rule: "not", n: n})
-	}
-	if n.test == nil || !ok && !w.notes() {
+	return ok
+}
+
+func (w *walk) object(n *node, v map[string]any) bool {
+	w.spend((n.weight + len(v)) / 4)
+	ok := w.within(len(v), n.MinProperties, n.MaxProperties, n, "minProperties", "maxProperties")
+	ok = w.missing(n, v, n.Required) && ok
+	if n.members == nil && n.patterns == nil && n.additional == nil {
 		return ok
 	}
-	then := n.otherwise
-	if w.quiet(n.test, v, out) {
-		then = n.then
-	}
-	if then != nil {
-		ok = w.same(then, v, out) && ok
+	for _, name := range w.inOrder(v) {
+		ok = w.member(n, name, v[name]) && ok
 	}
 	return ok
+}
+
+// inOrder returns the names of an object by the alphabet: what a walk costs, and so what is refused
+// for it, is the same each time.
+func (w *walk) inOrder(v map[string]any) []string {
+	w.spend(len(v) * bits.Len(uint(len(v))) / 8)
+	return sortedNames(v)
+}
+
+// member checks one name of an object, and what it stands for.
+func (w *walk) member(n *node, name string, v any) bool {
+	known, ok := false, true
+	if of := n.members[name]; of != nil {
+		known, ok = true, w.inside(of, v, step{name, -1})
+	}
+	for _, p := range n.patterns {
+		if w.spend(1); w.matches(p.pattern, name) {
+			known, ok = true, w.inside(p.node, v, step{name, -1}) && ok
+		}
+	}
+	if more := n.additional; more != nil && !known {
+		ok = w.inside(more, v, step{name, -1}) && ok
+	}
+	return ok
+}
+
+func (w *walk) list(n *node, v []any) bool {
+	ok := w.within(len(v), n.MinItems, n.MaxItems, n, "minItems", "maxItems")
+	if n.UniqueItems {
+		ok = w.unique(n, v) && ok
+	}
+	first := min(len(n.prefix), len(v))
+	for i, of := range n.prefix[:first] {
+		ok = w.inside(of, v[i], step{"", i}) && ok
+	}
+	if n.items != nil {
+		for i := first; i < len(v); i++ {
+			ok = w.inside(n.items, v[i], step{"", i}) && ok
+		}
+	}
+	return ok
+}
+
+// unique checks that no item is there twice.
+func (w *walk) unique(n *node, v []any) bool {
+	known := make(map[string]int, len(v))
+	for i, item := range v {
+		w.key = appendKey(w.key[:0], item)
+		w.spend(1 + len(w.key)/16)
+		if first, twice := known[string(w.key)]; twice {
+			return w.wrong(finding{rule: "uniqueItems", n: n, expected: "a list without repeated items", both: []int{first, i}})
+		}
+		known[string(w.key)] = i
+	}
+	return true
+}
+
+// uncertain counts what the keywords cost that only the validator knows.
+func (w *walk) uncertain(n *node, v any) {
+	w.unsure = w.unsure || n.rare || n.rest != nil
+	for _, p := range n.rest {
+		object, _ := v.(map[string]any)
+		list, _ := v.([]any)
+		if !p.inside {
+			w.quiet(p.node, v)
+			continue
+		}
+		w.quotes(sizeOf(v))
+		for _, name := range w.inOrder(object) {
+			if w.quiet(p.node, object[name]); p.keyword == "propertyNames" {
+				w.quiet(p.node, name)
+			}
+		}
+		for _, item := range list {
+			w.quiet(p.node, item)
+		}
+	}
+}
+
+// combined checks the schemas that a value has to be valid by, or by one of them.
+func (w *walk) combined(n *node, v any) bool {
+	ok := true
+	for _, all := range n.allOf {
+		ok = w.valid(all, v) && ok
+	}
+	ok = w.choice(n, n.anyOf, v) && ok
+	ok = w.choice(n, n.oneOf, v) && ok
+	if n.test == nil {
+		return ok
+	}
+	before := w.unsure
+	w.unsure = false
+	then, other := n.then, n.otherwise
+	if !w.quiet(n.test, v) {
+		then, other = other, then
+	}
+	applies := !w.unsure
+	w.unsure = w.unsure || before
+	if other != nil {
+		w.quiet(other, v)
+	}
+	switch {
+	case then == nil:
+		return ok
+	case applies:
+		return w.valid(then, v) && ok
+	default:
+		w.quiet(then, v)
+		return ok
+	}
 }
 
 // choice checks the forms of which a value has to have one.
-func (w *walk) choice(n *node, f *fork, v any, out *seen) bool {
+func (w *walk) choice(n *node, f *fork, v any) bool {
 	if f == nil {
 		return true
 	}
@@ -367,57 +408,28 @@ func (w *walk) choice(n *node, f *fork, v any, out *seen) bool {
 		left, more = w.report.left, w.report.More
 	}
 	var each [][]finding
-	fits := -1
+	var fit []int
 	for i, form := range f.forms {
 		from := len(w.found)
-		if fits >= 0 && f.only {
-			if w.quiet(form, v, nil) {
-				w.drop(begin, left, more)
-				return w.wrong(finding{rule: f.rule, n: n, forms: f.forms, both: []int{fits, i}})
-			}
-			continue
-		}
-		if w.same(form, v, out) {
-			if fits = max(fits, i); !f.only && out == nil {
-				break
-			}
+		if w.valid(form, v) {
+			fit = append(fit, i)
 		}
 		each = append(each, slices.Clip(w.found[from:]))
 	}
-	switch {
-	case fits >= 0:
-		w.drop(begin, left, more)
-		return true
-	case w.report == nil:
-		return false
-	case !w.notes(): // what is wrong with each form is not known
-		w.found = append(w.found[:begin], w.placed(finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}))
-		return false
+	if w.report == nil {
+		return len(fit) == 1 || !f.only && fit != nil
 	}
-	nearest := w.report.nearest(each, w.placed(finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}), f, v)
-	w.found = append(w.found[:begin], nearest...)
-	return false
-}
-
-// drop forgets what was noted of forms that a value need not have.
-func (w *walk) drop(begin, left int, more bool) {
-	if w.report != nil {
+	all := finding{rule: f.rule, n: n, forms: f.forms, expected: f.expected}
+	switch {
+	case fit != nil: // what was noted of the other forms is not wrong
 		w.found = w.found[:begin]
 		w.report.left, w.report.More = left, more
+		return !f.only || len(fit) == 1 || w.wrong(finding{rule: f.rule, n: n, forms: f.forms, both: fit[:2]})
+	case w.report.left < 0: // what is wrong with each form is not known
+		w.found = append(w.found[:begin], w.placed(all))
+	default:
+		nearest := w.report.nearest(each, w.placed(all), f, v)
+		w.found = append(w.found[:begin], nearest...)
 	}
-}
-
-// draft checks that a value is a schema, or a part of one, as a draft has it.
-func (w *walk) draft(n *node, v any) bool {
-	s := surveyor{visit: func(schema map[string]any, _ []string, draft int) (int, error) {
-		w.spend(10 + 10*len(schema))
-		return draft, nil
-	}}
-	most := 4 * w.work
-	w.spend(10 + (most-room(v, most))/4) // names and choices must differ
-	wrong := (*misshape)(nil)
-	if !errors.As(s.check(n.shape, v, n.draft), &wrong) {
-		return true
-	}
-	return w.wrong(finding{rule: "type", n: n, expected: wrong.want}, wrong.at...)
+	return false
 }

@@ -57,7 +57,7 @@ func (r *report) unwrapped(d *document) (only *wrapping) {
 		default:
 			return only
 		}
-		if _, ok := w.inner.value.(map[string]any); !ok || !r.valid(r.schema.root, w.inner.value) {
+		if _, ok := w.inner.value.(map[string]any); !ok || !r.valid(w.inner.value) {
 			continue
 		}
 		if only != nil {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -47,95 +46,6 @@ var (
 	errBroken = &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	errDial   = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 )
-
-// The words are those that a caller reads: the whole line, in the text of its kind.
-func TestAgain(t *testing.T) {
-	const (
-		changed = "Retry: no. This call may have changed something: look whether it did before you go on."
-		unless  = "Retry: no, unless you see that it did not take effect."
-		once    = "Retry: yes (2 attempts at most). One more try does no harm."
-		again   = "Retry: yes. A repetition does no harm."
-		nothing = "Retry: yes. Nothing was changed by this call."
-		keyed   = "Retry: yes. With the same idempotency key it takes effect only once."
-		yes     = "Retry: yes."
-	)
-	rule := func(h fault.Hint) []fault.HintRule {
-		return []fault.HintRule{func(error) (fault.Hint, bool) { return h, true }}
-	}
-	for _, tc := range []struct {
-		name                            string
-		err                             error
-		rules                           []fault.HintRule
-		writes, keyed, idempotent, read string
-	}{
-		// What nobody worded: an error proves what it is, never what became of the call.
-		{"nothing known", errors.New("x"), nil, "", "", once, once},
-		{"broken connection", errBroken, nil, "", keyed, again, yes},
-		{"refused connection", errDial, nil, "", keyed, again, yes},
-		{"deadline", context.DeadlineExceeded, nil, "", keyed, again, yes},
-		{"cut off in the middle of an answer", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), nil, "", keyed, again, yes},
-		{"cancelled", context.Canceled, nil, "", "", "Retry: no. The call was cancelled.", "Retry: no. The call was cancelled."},
-		{"refused by a service", statusError(409), nil, "", "", "Retry: no. The service refused the request (HTTP 409).", "Retry: no. The service refused the request (HTTP 409)."},
-		{"a panic", fault.Panicked("x", 0), nil, "", "", once, once},
-
-		// A kind that the error itself has.
-		{"kind: limited", fault.KindRateLimited, nil, "", keyed, again, yes},
-		{"kind: not available", fault.KindServiceUnavailable, nil, "", keyed, again, yes},
-		{"kind: denied", fault.KindPermissionDenied, nil, "Retry: no.", "Retry: no.", "Retry: no.", "Retry: no."},
-		{"kind: wrong arguments", fault.KindValidation, nil, "Retry: no.", "Retry: no.", "Retry: no.", "Retry: no."},
-
-		// What a handler worded, and said no more of.
-		{"not found", fault.NotFound("file", "a"), nil, "Retry: no. The same call will fail again.", "Retry: no. The same call will fail again.", "Retry: no. The same call will fail again.", "Retry: no. The same call will fail again."},
-		{"limited", fault.RateLimited("it", 0), nil, yes, yes, yes, yes},
-		{"not available", fault.Unavailable("it"), nil, yes, yes, yes, yes},
-		{"not available, of no function", fault.New(fault.KindServiceUnavailable, fault.Generic(fault.KindServiceUnavailable).Message()), nil, "", keyed, again, yes},
-		{"too late", fault.Timeout("it", time.Second), nil, "", keyed, again, yes},
-		{"not available, by a dial", fault.Unavailable("it").Because(errDial), nil, "", keyed, again, yes},
-		{"declined", fault.New(fault.KindCancelled, "the user said no"), nil, "Retry: no.", "Retry: no.", "Retry: no.", "Retry: no."},
-		{"conflict", fault.New(fault.KindConflict, "locked"), nil, "Retry: no. The same call will fail again unless something changes.", "Retry: no. The same call will fail again unless something changes.", "Retry: no. The same call will fail again unless something changes.", "Retry: no. The same call will fail again unless something changes."},
-		{"a kind of its own", fault.New("busy", "x"), nil, "", "", "", ""},
-		{"its own words", fault.New(fault.KindTool, "x"), nil, "", "", "", ""},
-		{"refused, whatever the database said", fault.New(fault.KindClientError, "no such table").Because(sqlState("42P01")), nil, "Retry: no. The same call will fail again: change it.", "Retry: no. The same call will fail again: change it.", "Retry: no. The same call will fail again: change it.", "Retry: no. The same call will fail again: change it."},
-
-		// What a handler said.
-		{"later", fault.New("busy", "x").After(1500 * time.Millisecond), nil, "Retry: yes, after 2 s.", "Retry: yes, after 2 s.", "Retry: yes, after 2 s.", "Retry: yes, after 2 s."},
-		{"too late, later", fault.Timeout("it", 0).After(time.Second), nil, "Retry: yes, after 1 s.", "Retry: yes, after 1 s.", "Retry: yes, after 1 s.", "Retry: yes, after 1 s."},
-		{"later, but it broke", fault.New("busy", "x").After(0).Because(errBroken), nil, "", keyed, again, yes},
-		{"later, by a dial", fault.New("busy", "x").After(0).Because(errDial), nil, "", keyed, again, yes},
-		{"nothing done, though it broke", fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(errBroken), nil, nothing, nothing, nothing, nothing},
-		{"not known", fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectUnknown}), nil, unless, keyed, again, yes},
-		{"never", fault.New(fault.KindTimeout, "x").Never("it is paid for"), nil, "Retry: no. It is paid for.", "Retry: no. It is paid for.", "Retry: no. It is paid for.", "Retry: no. It is paid for."},
-		{"never, and it broke", fault.New("busy", "x").Never("Ask Ann.").Because(errBroken), nil, "Retry: no. Ask Ann.", "Retry: no. Ask Ann.", "Retry: no. Ask Ann.", "Retry: no. Ask Ann."},
-		{"still at work", fault.New("busy", "x").WithRetry(fault.Retry{Effect: fault.EffectUnknown, Reason: "It may still take effect"}), nil, changed + " It may still take effect.", changed + " It may still take effect.", "Retry: no. It may still take effect.", "Retry: no. It may still take effect."},
-		{"committed", fault.New("busy", "x").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectCommitted}), nil, "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it.", "Retry: no. This call took effect: do not repeat it."},
-
-		// What a rule says.
-		{"rule: nothing done", errors.New("x"), rule(fault.Hint{Retry: fault.RetryYes, Effect: fault.EffectNone}), nothing, nothing, nothing, yes},
-		{"rule: nothing done, by a dial", errDial, rule(fault.Hint{Effect: fault.EffectNone}), nothing, nothing, nothing, yes},
-		{"rule: again", errors.New("x"), rule(fault.Hint{Retry: fault.RetryYes, After: time.Hour}), "The service asks to wait 1 h.", "Retry: not now: possible again in 1 h; tell the user. With the same idempotency key it takes effect only once.", "Retry: not now: possible again in 1 h; tell the user. A repetition does no harm.", "Retry: not now: possible again in 1 h; tell the user."},
-		{"rule: again, of what is not there", fault.KindNotFound, rule(fault.Hint{Retry: fault.RetryYes}), "", keyed, again, yes},
-		{"limited, but it broke", errors.Join(fault.KindRateLimited, errBroken), nil, "", keyed, again, yes},
-		{"rule: no", errors.New("x"), rule(fault.Hint{Retry: fault.RetryNo, Reason: "The licence is over"}), "Retry: no. The licence is over.", "Retry: no. The licence is over.", "Retry: no. The licence is over.", "Retry: no. The licence is over."},
-		{"rule: later, nothing done, though it broke", fault.New("busy", "x").After(0).Because(errBroken), rule(fault.Hint{Effect: fault.EffectNone}), nothing, nothing, nothing, yes},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var f failure.Failure
-			f.Make(nil, tc.err, &failure.Circumstances{Reader: &failure.Reader{Mask: func(text string) string { return text }}, Hints: tc.rules})
-			for safety, want := range map[failure.Safety]string{
-				failure.Writes: tc.writes, failure.Keyed: tc.keyed, failure.Idempotent: tc.idempotent, failure.Reads: tc.read,
-			} {
-				answer := f.Again(failure.As(safety))
-				text := ""
-				if got := answer.Said(); got != nil {
-					text = got.String()
-				}
-				require.Equal(t, want, text, "safety %d", safety)
-				require.False(t, answer.Retry.ShouldRetry && answer.Retry.Effect == fault.EffectUnknown, "what is not known is not repeated")
-				require.False(t, safety == failure.Reads && answer.Retry.Effect == fault.EffectUnknown)
-			}
-		})
-	}
-}
 
 type sqlState string
 

@@ -21,7 +21,6 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -55,20 +54,20 @@ func everything(w *world) *mcpchain.Options {
 	return &mcpchain.Options{
 		Logger:      w.logger(),
 		Correlate:   &correlate.Options{Observe: observe(w)},
-		Audit:       &audit.Options{Log: audit.NewLog(audited(w), nil)},
+		Audit:       audit.New(&audit.Options{Log: audit.NewLog(audited(w), nil)}),
 		Retry:       &retry.Options{InitialInterval: time.Millisecond},
-		Batch:       &batch.Options{Lists: []batch.List{{Tool: tool, Item: "word", As: many, Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}},
-		Degrade:     &degrade.Options{},
-		Deadline:    &deadline.Options{Logger: w.logger()},
-		RetryServer: &retry.ServerOptions{InitialInterval: time.Microsecond},
-		Drain:       &drain.Options{Drain: &drain.Drain{}},
-		Budget:      &budget.Options{},
-		Replay:      &replay.Options{},
-		State:       &state.Options{},
-		Limit: &limit.Options{
+		Batch:       batch.New(&batch.Options{Lists: []batch.List{{Tool: tool, Item: "word", As: many, Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}}),
+		Degrade:     degrade.New(nil),
+		Deadline:    deadline.New(&deadline.Options{Logger: w.logger()}),
+		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond}),
+		Drain:       drain.New(&drain.Options{Drain: &drain.Drain{}}),
+		Budget:      budget.New(nil),
+		Replay:      replay.New(nil),
+		State:       state.New(nil),
+		Limit: limit.New(&limit.Options{
 			Limits: []limit.Limit{{Calls: 1 << 30, Running: 1000}, {Scope: limit.ForAll, Running: 1000}},
 			Logger: w.logger(), Owner: func(context.Context, mcp.Request) string { return "me" },
-		},
+		}),
 	}
 }
 
@@ -123,9 +122,9 @@ func maskRules() []mask.Rule {
 	}
 }
 
-func hintRules() []retry.HintRule {
-	return []retry.HintRule{func(err error) (retry.Hint, bool) {
-		return retry.Hint{Retry: retry.Yes, After: 3 * time.Second, Effect: fault.EffectNone}, errors.Is(err, errOurs) || errors.Is(err, errPlain)
+func hintRules() []fault.HintRule {
+	return []fault.HintRule{func(err error) (fault.Hint, bool) {
+		return fault.Hint{Retry: fault.RetryYes, After: 3 * time.Second, Effect: fault.EffectNone}, errors.Is(err, errOurs) || errors.Is(err, errPlain)
 	}}
 }
 
@@ -167,25 +166,25 @@ func named(w *world, name string) mcp.Middleware {
 	case "validate":
 		return validate.New(nil)
 	case "batch":
-		return optional.Of(all.Batch)
+		return all.Batch
 	case "degrade":
-		return optional.Of(all.Degrade)
+		return all.Degrade
 	case "deadline":
-		return optional.Of(all.Deadline)
+		return all.Deadline
 	case "limit":
-		return optional.Of(all.Limit)
+		return all.Limit
 	case "drain":
-		return optional.Of(all.Drain)
+		return all.Drain
 	case "budget":
-		return optional.Of(all.Budget)
+		return all.Budget
 	case "replay":
-		return optional.Of(all.Replay)
+		return all.Replay
 	case "state":
-		return optional.Of(all.State)
+		return all.State
 	case "audit":
-		return optional.Of(all.Audit)
+		return all.Audit
 	case "retry.Server":
-		return optional.Of(all.RetryServer)
+		return all.RetryServer
 	case "standard":
 		return standard(w, nil)
 	case "worded":
@@ -264,7 +263,6 @@ func chains() []chain {
 	option("standard, JSON", rendered(middleware.RenderOptions{JSON: true}))
 	option("standard, structured", rendered(middleware.RenderOptions{Structured: true}))
 	option("standard, legacy codes", rendered(middleware.RenderOptions{LegacyCodes: true}))
-	option("standard, tool failure", rendered(middleware.RenderOptions{ToolFailure: true}))
 	option("standard, protocol errors", validated(validate.Options{ProtocolError: true}))
 	option("standard, hides received", validated(validate.Options{HideReceived: true}))
 	option("standard, raw tools", validated(validate.Options{RawTools: true}))
@@ -274,7 +272,7 @@ func chains() []chain {
 	option("standard, one attempt", func(o *mcpchain.Options) { o.Retry.MaxAttempts = 1 })
 	option("standard, repeatable", func(o *mcpchain.Options) { o.Retry.Repeatable = func(string) bool { return true } })
 	option("standard, server retries", func(o *mcpchain.Options) {
-		o.RetryServer = &retry.ServerOptions{InitialInterval: time.Microsecond, Rules: hintRules()}
+		o.RetryServer = retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond, Rules: hintRules()})
 	})
 	option("standard, small results", func(o *mcpchain.Options) { o.Recover = &mcprecover.Options{MaxResult: 100} })
 	option("standard, attributes", func(o *mcpchain.Options) {

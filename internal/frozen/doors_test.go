@@ -176,10 +176,9 @@ func doors(add func(string, func(*world, harness.Place))) {
 		w.call(tool, "")
 	})
 	add("IDs, arguments and metrics", func(w *world, at harness.Place) {
-		var counters correlate.Counters
 		w.serve(at, func(o *mcpchain.Options) {
 			o.Correlate = &correlate.Options{
-				NewID: correlate.FromRequest("traceparent", "com.example/request"), Slow: time.Second, Observe: counters.Observe, Stats: &counters.Stats,
+				NewID: correlate.FromRequest("traceparent", "com.example/request"), Slow: time.Second,
 				Advanced: correlate.Advanced{CallerID: correlate.FromRequest("com.example/request"), ArgumentNames: true, ArgumentValues: 200, ReferenceInSuccess: true},
 			}
 		}, "no annotations", map[string]harness.Handler{tool: failing(nil, errPlain, fault.NotFound("file", "a")), "slow": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
@@ -191,7 +190,6 @@ func doors(add func(string, func(*world, harness.Place))) {
 		}
 		w.callWith(w.t.Context(), tool, `{"word":"`+secret+`"}`, mcp.Meta{"com.example/request": "not an id"})
 		w.callWith(w.t.Context(), "slow", "", nil)
-		w.block("counters ", show(counters.String()))
 	})
 	add("a clock that stands", func(w *world, at harness.Place) {
 		asks := func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
@@ -201,9 +199,13 @@ func doors(add func(string, func(*world, harness.Place))) {
 			time.Sleep(2 * time.Second)
 			return harness.Success(req), ctx.Err()
 		}
-		w.serve(at, func(o *mcpchain.Options) { o.Deadline = &deadline.Options{Limit: 3 * time.Second, Logger: w.logger()} }, "no annotations", one(asks))
+		w.serve(at, func(o *mcpchain.Options) {
+			o.Deadline = deadline.New(&deadline.Options{Limit: 3 * time.Second, Logger: w.logger()})
+		}, "no annotations", one(asks))
 		w.call(tool, "")
-		w.serve(at, func(o *mcpchain.Options) { o.Deadline = &deadline.Options{Limit: time.Second, Logger: w.logger()} }, "no annotations", one(asks))
+		w.serve(at, func(o *mcpchain.Options) {
+			o.Deadline = deadline.New(&deadline.Options{Limit: time.Second, Logger: w.logger()})
+		}, "no annotations", one(asks))
 		w.call(tool, "")
 	})
 	add("large results", func(w *world, at harness.Place) {
@@ -276,7 +278,7 @@ func doors(add func(string, func(*world, harness.Place))) {
 			return harness.Success(req), nil
 		}
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Batch = &batch.Options{Lists: []batch.List{{Tool: tool, Item: "word", As: many, MaxItems: 3, Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1, Limit: time.Second, MaxFailures: 2}}}}
+			o.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: tool, Item: "word", As: many, MaxItems: 3, Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1, Limit: time.Second, MaxFailures: 2}}}})
 		}, "no annotations", one(item))
 		for _, args := range []string{`{"words":["a","ask"]}`, `{"words":["ask"]}`, `{"words":["stuck","a"]}`, `{"words":["stuck","stuck","a"]}`, `{"words":["a","b","c","d"]}`} {
 			w.call(many, args)

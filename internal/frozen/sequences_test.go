@@ -155,7 +155,7 @@ func breakers(add func(string, func(*world, harness.Place))) {
 	})
 	add("the server tries again", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) {
-			o.RetryServer = &retry.ServerOptions{InitialInterval: time.Microsecond}
+			o.RetryServer = retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond})
 		}, "read-only", one(failing(statusCode{n: 503}, statusCode{n: 503}, nil, errPlain, nil, statusCode{n: 503})))
 		for range 4 {
 			w.call(tool, "")
@@ -175,7 +175,7 @@ func refusals(add func(string, func(*world, harness.Place))) {
 	me := func(context.Context, mcp.Request) string { return "me" }
 	add("rate limit", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Limit = &limit.Options{Owner: me, Wait: -1, Logger: w.logger(), Limits: []limit.Limit{{Name: "few", Calls: 2, Per: time.Minute, Instead: "Ask other."}, {Calls: -1, Tools: []string{"other"}}}}
+			o.Limit = limit.New(&limit.Options{Owner: me, Wait: -1, Logger: w.logger(), Limits: []limit.Limit{{Name: "few", Calls: 2, Per: time.Minute, Instead: "Ask other."}, {Calls: -1, Tools: []string{"other"}}}})
 		}, "no annotations", one(harness.Succeed()))
 		for range 4 {
 			w.call(tool, "")
@@ -187,7 +187,7 @@ func refusals(add func(string, func(*world, harness.Place))) {
 	add("running limit", func(w *world, at harness.Place) {
 		w.unordered = true
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Limit = &limit.Options{Owner: me, Wait: time.Second, Queue: 1, Logger: w.logger(), Limits: []limit.Limit{{Running: 1}}}
+			o.Limit = limit.New(&limit.Options{Owner: me, Wait: time.Second, Queue: 1, Logger: w.logger(), Limits: []limit.Limit{{Running: 1}}})
 		}, "no annotations", one(func(_ context.Context, req mcp.Request) (mcp.Result, error) {
 			time.Sleep(10 * time.Second)
 			return harness.Success(req), nil
@@ -202,7 +202,7 @@ func refusals(add func(string, func(*world, harness.Place))) {
 	add("drain", func(w *world, at harness.Place) {
 		w.unordered = true
 		d := &drain.Drain{Grace: time.Second}
-		w.serve(at, func(o *mcpchain.Options) { o.Drain = &drain.Options{Drain: d} }, "no annotations", one(func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
+		w.serve(at, func(o *mcpchain.Options) { o.Drain = drain.New(&drain.Options{Drain: d}) }, "no annotations", one(func(ctx context.Context, _ mcp.Request) (mcp.Result, error) {
 			<-ctx.Done()
 			return nil, fmt.Errorf("at 10.0.0.7: %w", context.Cause(ctx))
 		}))
@@ -221,7 +221,7 @@ func refusals(add func(string, func(*world, harness.Place))) {
 		w.call("other", "")
 	})
 	add("replay", func(w *world, at harness.Place) {
-		w.serve(at, func(o *mcpchain.Options) { o.Replay = &replay.Options{Owner: me} }, "no annotations", one(failing(nil, errPlain, statusCode{n: 503}, fault.NotFound("file", "a"), nil)))
+		w.serve(at, func(o *mcpchain.Options) { o.Replay = replay.New(&replay.Options{Owner: me}) }, "no annotations", one(failing(nil, errPlain, statusCode{n: 503}, fault.NotFound("file", "a"), nil)))
 		for _, c := range []struct{ key, args string }{
 			{"k1", `{"word":"a"}`}, {"k1", `{"word":"a"}`}, {"k1", `{"word":"b"}`}, {"k2", `{"word":"a"}`}, {"k2", `{"word":"a"}`}, {"k3", `{"word":"a"}`}, {"k3", `{"word":"a"}`},
 			{"k4", `{"word":"a"}`}, {"k4", `{"word":"a"}`}, {"k4", `{"word":"a"}`}, {strings.Repeat("k", 300), `{}`}, {"", `{}`},
@@ -231,20 +231,20 @@ func refusals(add func(string, func(*world, harness.Place))) {
 	})
 	add("replay, run again", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Replay = &replay.Options{Owner: me, Rerun: func(string) bool { return true }}
+			o.Replay = replay.New(&replay.Options{Owner: me, Rerun: func(string) bool { return true }})
 		}, "no annotations", one(failing(statusCode{n: 503}, dial("read", errors.New("it broke")), context.DeadlineExceeded, &saying{status: 503, after: 7 * time.Second}, nil)))
 		for range 5 {
 			w.callWith(w.t.Context(), tool, `{"word":"a"}`, mcp.Meta{replayKey: "k"})
 		}
 		for _, err := range []error{errPlain, &saying{status: 503, after: 7 * time.Second}, retryable{yes: true}} {
-			w.serve(at, func(o *mcpchain.Options) { o.Replay = &replay.Options{Owner: me} }, "idempotent", one(harness.Fail(err)))
+			w.serve(at, func(o *mcpchain.Options) { o.Replay = replay.New(&replay.Options{Owner: me}) }, "idempotent", one(harness.Fail(err)))
 			w.callWith(w.t.Context(), tool, `{"word":"a"}`, mcp.Meta{replayKey: "k"})
 			w.callWith(w.t.Context(), tool, `{"word":"a"}`, mcp.Meta{replayKey: "k"})
 		}
 	})
 	add("replay while it runs", func(w *world, at harness.Place) {
 		w.unordered = true
-		w.serve(at, func(o *mcpchain.Options) { o.Replay = &replay.Options{Owner: me, Wait: time.Second} }, "no annotations", one(func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+		w.serve(at, func(o *mcpchain.Options) { o.Replay = replay.New(&replay.Options{Owner: me, Wait: time.Second}) }, "no annotations", one(func(_ context.Context, req mcp.Request) (mcp.Result, error) {
 			time.Sleep(10 * time.Second)
 			return harness.Success(req), nil
 		}))
@@ -258,14 +258,14 @@ func refusals(add func(string, func(*world, harness.Place))) {
 	add("replay in a store that fails", func(w *world, at harness.Place) {
 		for _, without := range []bool{false, true} {
 			w.serve(at, func(o *mcpchain.Options) {
-				o.Replay = &replay.Options{Owner: me, Store: badStore{}, WithoutStore: without}
+				o.Replay = replay.New(&replay.Options{Owner: me, Store: badStore{}, WithoutStore: without})
 			}, "no annotations", one(harness.Succeed()))
 			w.callWith(w.t.Context(), tool, "", mcp.Meta{replayKey: "k"})
 		}
 	})
 	add("replay, and a client that tries again", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Replay = &replay.Options{Owner: me, Rerun: func(string) bool { return true }}
+			o.Replay = replay.New(&replay.Options{Owner: me, Rerun: func(string) bool { return true }})
 		}, "no annotations", one(failing(statusCode{n: 503}, dial("read", errors.New("it broke")), nil, errPlain, fault.Unavailable("it").After(2*time.Second), nil)))
 		w.session.Caller.AddSendingMiddleware(retryclient.New(nil))
 		w.step("tools/list", func() harness.Answer { return answer(w.session.Client.ListTools(w.t.Context(), nil)) })
@@ -275,13 +275,13 @@ func refusals(add func(string, func(*world, harness.Place))) {
 	})
 	add("replay for nobody", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Replay = &replay.Options{Owner: func(context.Context, mcp.Request) string { return "" }}
+			o.Replay = replay.New(&replay.Options{Owner: func(context.Context, mcp.Request) string { return "" }})
 		}, "no annotations", one(harness.Succeed()))
 		w.callWith(w.t.Context(), tool, "", mcp.Meta{replayKey: "k"})
 	})
 	add("audit that cannot be written", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Audit = &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return errPlain }, nil)}
+			o.Audit = audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return errPlain }, nil)})
 		}, "no annotations", one(harness.Succeed()))
 		w.call(tool, "")
 		w.call(tool, "")
@@ -293,7 +293,9 @@ func refusals(add func(string, func(*world, harness.Place))) {
 		}
 		list := string(must(json.Marshal(map[string]any{"rows": rows})))
 		var cursor string
-		w.serve(at, func(o *mcpchain.Options) { o.Budget = &budget.Options{Size: 300, Owner: me, Logger: w.logger()} }, "read-only", map[string]harness.Handler{
+		w.serve(at, func(o *mcpchain.Options) {
+			o.Budget = budget.New(&budget.Options{Size: 300, Owner: me, Logger: w.logger()})
+		}, "read-only", map[string]harness.Handler{
 			tool: harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{Content: []mcp.Content{text(list)}} }),
 			"prose": harness.Return(func() *mcp.CallToolResult {
 				return &mcp.CallToolResult{Content: []mcp.Content{text(strings.Repeat("A sentence of it. ", 200))}}
@@ -314,7 +316,9 @@ func refusals(add func(string, func(*world, harness.Place))) {
 		w.call("read_more", `{}`)
 	})
 	add("state", func(w *world, at harness.Place) {
-		w.serve(at, func(o *mcpchain.Options) { o.State = &state.Options{Argument: "word", NewTool: "new", Owner: me} }, "no annotations", map[string]harness.Handler{
+		w.serve(at, func(o *mcpchain.Options) {
+			o.State = state.New(&state.Options{Argument: "word", NewTool: "new", Owner: me})
+		}, "no annotations", map[string]harness.Handler{
 			"new": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 				_, err := state.Create(ctx, map[string]int{})
 				return harness.Success(req), err
@@ -420,7 +424,7 @@ func lists(add func(string, func(*world, harness.Place))) {
 			}
 		}
 		old := func(context.Context) (string, time.Time, error) { return "old", time.Now().Add(-time.Hour), nil }
-		w.serve(at, func(o *mcpchain.Options) { o.Degrade = &degrade.Options{} }, "no annotations", map[string]harness.Handler{
+		w.serve(at, func(o *mcpchain.Options) { o.Degrade = degrade.New(nil) }, "no annotations", map[string]harness.Handler{
 			"a plain": parts(degrade.Optional("a", new(string), fetch(errPlain)), degrade.Optional("b", new(string), fetch(nil))),
 			"b skip":  parts(degrade.Optional("a", new(string), fetch(degrade.Skip("there is none")))),
 			"c else":  parts(degrade.Optional("a", new(string), fetch(statusCode{n: 503})).Else("second", fetch(nil)).Impact("It is another.")),
@@ -462,7 +466,7 @@ func ends(add func(string, func(*world, harness.Place))) {
 		add("deadlines, "+of, func(w *world, at harness.Place) {
 			w.unordered = true
 			w.serve(at, func(o *mcpchain.Options) {
-				o.Deadline = &deadline.Options{Limit: 10 * time.Second, Tools: map[string]time.Duration{"began": time.Second}, Logger: w.logger(), MaxStuck: 2}
+				o.Deadline = deadline.New(&deadline.Options{Limit: 10 * time.Second, Tools: map[string]time.Duration{"began": time.Second}, Logger: w.logger(), MaxStuck: 2})
 			}, of, map[string]harness.Handler{"deaf": deaf, "listens": listens, "began": began, "good": harness.Succeed()})
 			for _, name := range []string{"listens", "began", "good", "deaf", "deaf", "deaf", "deaf", "good"} {
 				w.call(name, "")
@@ -476,7 +480,7 @@ func ends(add func(string, func(*world, harness.Place))) {
 	}
 	add("a client gives up", func(w *world, at harness.Place) {
 		w.unordered = true
-		w.serve(at, func(o *mcpchain.Options) { o.Deadline = &deadline.Options{Logger: w.logger()} }, "no annotations",
+		w.serve(at, func(o *mcpchain.Options) { o.Deadline = deadline.New(&deadline.Options{Logger: w.logger()}) }, "no annotations",
 			map[string]harness.Handler{"deaf": deaf, "listens": listens, "began": began})
 		for _, name := range []string{"listens", "began", "deaf"} {
 			ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)

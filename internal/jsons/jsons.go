@@ -11,7 +11,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -77,29 +76,33 @@ func withoutBreaks(text []byte) []byte {
 }
 
 func read(text []byte, shape Shape, strict bool) (*Document, error) {
-	r := &reader{text: text, strict: strict, dec: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
-	if strict && !utf8.Valid(text) {
+	notJSON := &Error{Reason: "it is not JSON", Syntax: true}
+	r := newReader(text, strict)
+	if !utf8.Valid(text) {
 		r.refuse("it is not UTF-8")
 	}
-	if shape == nil {
-		shape = Shape{}
-	}
 	if r.dec.PeekKind() != '{' {
-		if _, err := r.dec.ReadValue(); err != nil {
-			return nil, &Error{Reason: "it is not JSON", Syntax: true}
+		if err := r.dec.SkipValue(); err != nil && !errors.Is(err, jsontext.ErrDuplicateName) {
+			return nil, notJSON
 		}
 		return nil, &Error{Reason: "it is not an object"}
 	}
-	root, err := r.object(shape, 1)
-	if err == nil {
+	root, err := r.object(shape)
+	d := &Document{text, root, r.values + 1}
+	syntax := (*jsontext.SyntacticError)(nil)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		r.refuse("the name " + shown(syntax.JSONPointer.LastToken()) + " stands twice in an object")
+		if d, err = read(text, shape, false); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, notJSON
+	default:
 		if _, more := r.dec.ReadToken(); !errors.Is(more, io.EOF) {
-			err = errors.New("something follows the object")
+			return nil, notJSON // something follows the object
 		}
 	}
-	if err != nil {
-		return nil, &Error{Reason: "it is not JSON", Syntax: true}
-	}
-	d := &Document{text, root, r.values + 1}
 	if r.why != "" {
 		return d, &Error{Reason: r.why}
 	}
@@ -234,11 +237,33 @@ func Written(members ...Member) []byte {
 	return append(text, '}')
 }
 
-// Quoted returns a text as JSON. Bytes that are not UTF-8 become U+FFFD.
-func Quoted(text string) json.RawMessage {
-	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\ufffd"))
-	if err != nil { // cannot be: it is UTF-8
-		return json.RawMessage(`""`)
+// Compact returns a JSON value without white space between its tokens, whose own bytes stay: raw itself if it has none.
+// It returns nil if raw is not JSON.
+func Compact(raw []byte) []byte {
+	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return nil
 	}
+	var out []byte
+	copied := 0
+	for at := 0; at < len(raw); at++ {
+		switch raw[at] {
+		case '"':
+			at += TextEnd(raw[at:]) - 1
+		case ' ', '\t', '\r', '\n':
+			if out == nil {
+				out = make([]byte, 0, len(raw))
+			}
+			out, copied = append(out, raw[copied:at]...), at+1
+		}
+	}
+	if out == nil {
+		return raw
+	}
+	return append(out, raw[copied:]...)
+}
+
+// Quoted returns a text as JSON. Each byte that is not UTF-8 becomes U+FFFD.
+func Quoted(text string) json.RawMessage {
+	quoted, _ := jsontext.AppendQuote(nil, text) // the error says that a byte was replaced
 	return quoted
 }

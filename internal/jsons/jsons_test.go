@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/internal/jsons"
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
 )
 
 var shape = jsons.Shape{"params": {"_meta": {}}, "result": {}}
@@ -77,10 +76,10 @@ func TestStrict(t *testing.T) {
 		`{"params":{"name":1,"Name":2}}`:                              `the names "name" and "Name" differ in their case only`,
 		`{"params":{"_meta":{"k":1,"\u212a":2}}}`:                     `the names "k" and "\u212a" differ in their case only`,
 		`{"params":{"x":[{"a":{"b":1,"b":2}}]}}`:                      `the name "b" stands twice in an object`,
-		`{"params":{"\ud800":1,"\uD800":2}}`:                          `the name "\xed\xa0\x80" stands twice in an object`,
+		`{"params":{"\ud800":1,"\uD800":2}}`:                          `the name "\ufffd" stands twice in an object`,
 		`{"params":{"\ud83d\ude00":1,"😀":2}}`:                         `the name "\U0001f600" stands twice in an object`,
 		`{"params":{"arguments":{"a":1,"A":2}}}`:                      ``,
-		`{"params":{"\ud800":1,"\ud801":2,"�":3}}`:                    ``,
+		`{"params":{"\ud800":1,"\ud801":2}}`:                          `the name "\ufffd" stands twice in an object`,
 		"{\"a\":\"\xff\"}":                                            `it is not UTF-8`,
 		"{\"a\":\"\xed\xa0\x80\"}":                                    `it is not UTF-8`,
 		`{"a":"\ud800"}`:                                              ``,
@@ -163,8 +162,8 @@ func TestTolerant(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for raw, want := range map[string]string{
-		`""`: "", `"a\"\\\/\b\f\n\r\t"`: "a\"\\/\b\f\n\r\t", `"\u00e9é"`: "éé", `"\ud83d\ude00"`: "😀", `"\ud83dx"`: "\xed\xa0\xbdx",
-		`"\ude00\ud83d"`: "\xed\xb8\x80\xed\xa0\xbd", `"\ud83d\u0041"`: "\xed\xa0\xbdA",
+		`""`: "", `"a\"\\\/\b\f\n\r\t"`: "a\"\\/\b\f\n\r\t", `"\u00e9é"`: "éé", `"\ud83d\ude00"`: "😀", `"\ud83dx"`: "\ufffdx",
+		`"\ude00\ud83d"`: "\ufffd\ufffd", `"\ud83d\u0041"`: "\ufffdA", "\"\xff\"": "\ufffd",
 	} {
 		got, ok := jsons.Text(json.RawMessage(raw))
 		require.True(t, ok)
@@ -178,21 +177,18 @@ func TestText(t *testing.T) {
 	require.True(t, json.Valid(jsons.Quoted("\xff\u2028")))
 }
 
-func TestNamesHaveOneSpelling(t *testing.T) {
-	var v struct {
-		Name string `json:"name"`
+// TestFewAndManyNames: names of an object are compared with each other, or by a table when there are many.
+func TestFewAndManyNames(t *testing.T) {
+	for _, pair := range [][2]string{{"Name", "nAME"}, {"kſ", "\u212as"}, {"É", "é"}} {
+		for _, others := range []int{0, 100} {
+			text := "{"
+			for i := range others {
+				text += `"n` + strconv.Itoa(i) + `":0,`
+			}
+			require.ErrorContains(t, strict(text+`"`+pair[0]+`":1,"`+pair[1]+`":2}`), "differ in their case only")
+			require.NoError(t, strict(text+`"`+pair[0]+`":1,"`+pair[1]+`x":2}`))
+		}
 	}
-	require.NoError(t, values.Unmarshal([]byte(`{"Name":"a","NAME":"b"}`), &v))
-	require.Empty(t, v.Name)
-	require.NoError(t, values.Unmarshal([]byte("{\"name\":\"\\ud800\xff\",\"x\":1,\"x\":2}"), &v))
-	require.Equal(t, "\ufffd\ufffd", v.Name)
-}
-
-func TestFolded(t *testing.T) {
-	for _, pair := range [][2]string{{"Name", "nAME"}, {"kſ", "\u212as"}, {"É", "é"}, {"\xffA", "\xffa"}} {
-		require.Equal(t, jsons.Folded(pair[0]), jsons.Folded(pair[1]))
-	}
-	require.NotEqual(t, jsons.Folded("a"), jsons.Folded("b"))
 }
 
 // FuzzStrict: what the strict reader takes, the standard library reads alike, and no change goes wrong.
@@ -238,4 +234,15 @@ func BenchmarkStrict(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestCompact(t *testing.T) {
+	for raw, want := range map[string]string{
+		" {\"a b\" : [1.0 ,\r\n\t\"\\\" \\ud800\" , \"\xff \"] , \"a b\":{ } } ": "{\"a b\":[1.0,\"\\\" \\ud800\",\"\xff \"],\"a b\":{}}",
+		`{"a":1}}`: "", `{"a":01}`: "", ` `: "", "[\"\x01\"]": "",
+	} {
+		require.Equal(t, want, string(jsons.Compact([]byte(raw))), raw)
+	}
+	plain := []byte(`{"a":["b c",1e400]}`)
+	require.Same(t, &plain[0], &jsons.Compact(plain)[0])
 }

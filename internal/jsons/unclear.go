@@ -58,29 +58,17 @@ func WhyUnclear(raw []byte) *Unclear {
 		kind, _ := dec.StackIndex(min(i+1, dec.StackDepth()))
 		u.list = append(u.list, kind == '[')
 	}
-	switch begin := raw[dec.InputOffset():]; {
+	begin := raw[dec.InputOffset():]
+	begin = begin[max(0, bytes.IndexByte(begin, '"')):]
+	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		u.Rule = Twice
-	case utf8.Valid(firstText(begin)):
+	case utf8.Valid(begin[:TextEnd(begin)]):
 		u.Rule = Surrogate
 	default:
 		u.Rule = NotUTF8
 	}
 	return u
-}
-
-// firstText returns the first text in valid JSON, as it is written.
-func firstText(raw []byte) []byte {
-	raw = raw[max(0, bytes.IndexByte(raw, '"')):]
-	for i := 1; i < len(raw); i++ {
-		switch raw[i] {
-		case '\\':
-			i++
-		case '"':
-			return raw[:i+1]
-		}
-	}
-	return raw
 }
 
 // HasHalf reports whether a text, as it stands in JSON, has half of a surrogate pair.

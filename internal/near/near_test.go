@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -117,12 +116,12 @@ func TestDistanceIsOptimalStringAlignment(t *testing.T) {
 
 // distanceOf is the distance of two names that have the form in which names are compared.
 func distanceOf(x, y string, limit int) int {
-	var a wanted
-	var b name
-	if !a.want(x) || !b.read(y) || b.n == 0 {
+	a, ok := read(x)
+	b, too := read(y)
+	if !ok || !too {
 		return utf8.RuneCountInString(x + y)
 	}
-	return a.distance(&b, limit)
+	return a.distance(b, a.places(), limit)
 }
 
 func TestDistanceAgreesWithReference(t *testing.T) {
@@ -132,7 +131,7 @@ func TestDistanceAgreesWithReference(t *testing.T) {
 		if r.IntN(10) == 0 { // as long as names can be, not in ASCII alone
 			letters, most = "abcdé1٣", maxRunes
 		}
-		a, b := word(r, letters, most), word(r, letters, most)
+		a, b := random(r, letters, most), random(r, letters, most)
 		limit := r.IntN(6)
 		want := reference([]rune(a), []rune(b))
 		got := distanceOf(a, b, limit)
@@ -142,60 +141,6 @@ func TestDistanceAgreesWithReference(t *testing.T) {
 			require.Greater(t, got, limit, "%q %q limit %d", a, b, limit)
 		}
 	}
-}
-
-func TestMatchesAgreesWithReference(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 20_000 {
-		want := word(r, "abAB_-é12٣", 8)
-		pool := make([]string, r.IntN(12))
-		for i := range pool {
-			pool[i] = word(r, "abAB_-é12٣", 8)
-		}
-		require.Equal(t, referenceMatches(want, pool), Matches(want, pool), "%q in %q", want, pool)
-	}
-}
-
-// TestLongNamesAgreeWithReference takes names of several words, as those of tools and resources
-// are, which have much in common with each other and with what is asked for.
-func TestLongNamesAgreeWithReference(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	words := []string{"list", "lists", "user", "users", "order", "Orders", "by", "id", "x", "customer", "größe", "7", ""}
-	separators := []string{"_", "-", "/", "://", "", "", "?"}
-	long := func() string {
-		var b strings.Builder
-		for range 1 + r.IntN(6) {
-			b.WriteString(words[r.IntN(len(words))])
-			b.WriteString(separators[r.IntN(len(separators))])
-		}
-		return b.String()
-	}
-	misspelled := func(name string) string {
-		runes := []rune(name)
-		for range r.IntN(4) {
-			if i := r.IntN(len(runes) + 1); i == len(runes) || r.IntN(2) == 0 {
-				runes = slices.Insert(runes, i, 'q')
-			} else {
-				runes[i] = rune(name[0])
-			}
-		}
-		return string(runes)
-	}
-	n, found := 4000, 0
-	if os.Getenv("MCPCHAIN_SOAK") != "" {
-		n = 20_000
-	}
-	for range n {
-		pool := make([]string, 1+r.IntN(20))
-		for i := range pool {
-			pool[i] = long()
-		}
-		want := misspelled("_" + pool[r.IntN(len(pool))])[1:]
-		got := Matches(want, pool)
-		require.Equal(t, referenceMatches(want, pool), got, "%q in %q", want, pool)
-		found += len(got)
-	}
-	require.Greater(t, found, n/4)
 }
 
 // TestPoolsAgreeWithReference has more names than can be told, so that most have to be better than others,
@@ -209,17 +154,17 @@ func TestPoolsAgreeWithReference(t *testing.T) {
 		most := []int{6, 12, 24, 70}[n%4]
 		pool := make([]string, 10+r.IntN(60))
 		for i := range pool {
-			pool[i] = word(r, letters, most)
+			pool[i] = random(r, letters, most)
 			if i > 0 && r.IntN(2) == 0 { // alike
 				pool[i] = pool[r.IntN(i)]
 				if at := r.IntN(len(pool[i]) + 1); utf8.ValidString(pool[i][:at]) {
-					pool[i] = pool[i][:at] + word(r, letters, 1+r.IntN(2)) + pool[i][at:]
+					pool[i] = pool[i][:at] + random(r, letters, 1+r.IntN(2)) + pool[i][at:]
 				}
 			}
 		}
 		want := pool[r.IntN(len(pool))]
 		if r.IntN(2) == 0 {
-			want += word(r, letters, 2)
+			want += random(r, letters, 2)
 		}
 		half := r.IntN(len(pool))
 		got := Matches(want, pool[:half], pool[half:])
@@ -268,14 +213,14 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-func TestNamesAfterTheFirst4096AreNotLookedAt(t *testing.T) {
+func TestNamesAfterTheFirstOfALargePoolAreNotLookedAt(t *testing.T) {
 	pool := slices.Repeat([]string{"zzzzzzzz"}, maxPool)
 	pool[maxPool-1] = "customer"
 	require.Equal(t, []string{"customer"}, Matches("costomer", append(pool, "customar")))
 }
 
-// word returns up to n random letters.
-func word(r *rand.Rand, letters string, n int) string {
+// random returns up to n random letters.
+func random(r *rand.Rand, letters string, n int) string {
 	runes := []rune(letters)
 	w := make([]rune, r.IntN(n+1))
 	for i := range w {
@@ -324,7 +269,7 @@ func referenceMatches(want string, pool []string) []string {
 			slices.ContainsFunc(found, func(c candidate) bool { return c.name == name }) {
 			continue
 		}
-		if !slices.Equal(a, b) && withoutDigits(a) == withoutDigits(b) || Opposite(want, name) {
+		if !slices.Equal(a, b) && string(withoutDigits(a)) == string(withoutDigits(b)) || Opposite(want, name) {
 			continue
 		}
 		same := 0
@@ -361,15 +306,6 @@ func inFull(s string) []rune {
 		}
 		return unicode.ToLower(r)
 	}, string([]rune(s))))
-}
-
-func withoutDigits(s []rune) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) {
-			return -1
-		}
-		return r
-	}, string(s))
 }
 
 // referenceLimit returns how many edits are allowed: a third of what is left of the shorter
@@ -411,7 +347,7 @@ func edge(name string, at int) bool {
 	word := func(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.Nd) }
 	large := func(r rune) bool { return unicode.ToLower(r) != r }
 	before, after := runes[at-1], runes[at]
-	return !word(before) || !word(after) || large(after) && !large(before)
+	return !word(before) || !word(after) || large(after) && !large(before) || unicode.IsDigit(before) != unicode.IsDigit(after)
 }
 
 // tools are names as a server of medium size has them.
@@ -424,11 +360,6 @@ var tools = func() []string {
 	}
 	return names
 }()
-
-func TestAllocations(t *testing.T) {
-	require.Zero(t, testing.AllocsPerRun(100, func() { Matches("qqqqqqqqqqqq", tools) }), "nothing matches")
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { Matches("delete_invoice", tools) }), 1.0)
-}
 
 // BenchmarkMatches4000 has as many names of 59 characters as a large gateway, which begin and
 // end alike.

@@ -4,230 +4,135 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// opposites are words that turn the meaning of a name: in each line those on different sides of a '|'.
+// opposites are words that turn the meaning of a name: in each group those on different sides of a '|'.
 // A name with one of them more than another name means something else, too: max_price is not price.
 const opposites = `
-min minimum minimal least lowest | max maximum maximal most highest
-low lower | high higher upper
-less fewer | more greater
-lt lte le below under | gt gte ge above over
-lt gt | lte le gte ge
-small smaller smallest | big bigger biggest large larger largest
-start begin first from since after | end stop finish last to until till before
-head | tail
-old older oldest early earlier earliest prev previous past | new newer newest late later latest next future
-source src origin | target destination dest dst
-allow permit grant accept approve | deny disallow forbid block revoke reject decline except
-include | exclude except omit
-add append insert create | remove delete drop destroy subtract
-keep retain preserve | remove delete drop discard strip
-up | down
-in | out
-left | right
-top | bottom
-inner | outer
-input | output
-import | export
-upload | download
-read | write
-load | unload save store
-lock | unlock
-pin | unpin
-mute | unmute
-ban | unban
-archive | unarchive
-publish | unpublish
-mount | unmount umount
-install | uninstall
-subscribe | unsubscribe
-push | pull
-open | close shut
-public | private
-internal | external
-local | remote global
-asc ascend | desc descend
-inc increment increase grow | dec decrement decrease shrink
-forward | backward reverse
-parent | child
-ancestor | descendant
-send sender sent | receive receiver recipient received
-buy | sell
-hire | fire
-subject | object
-referrer referer | referee
-follower followers follows | following
-associate | dissociate
-north | south
-east | west
-signup | signin
-ack | nack
-debit | credit
-win | lose loss
-pass success | fail failure
-join attach connect link | leave detach disconnect unlink
-sync | async
-symmetric | asymmetric
-typical | atypical
-encode encrypt | decode decrypt
-ingress | egress
-enter entry | exit
-login | logout
-play resume | pause suspend
-merge | split
-commit | rollback
-positive plus | negative minus
-full null | empty
-major | minor
-single | multiple
-hard strict | soft lax lenient
-lazy | eager
-dark black | light white
-male | female
-client | server
-primary | secondary
-absolute | relative
-horizontal | vertical
-prefix | suffix
-true | false
-yes | no
-all any one some either | none neither no
-always ever | never
+min,minimum,minimal,least,lowest|max,maximum,maximal,most,highest low,lower|high,higher,upper less,fewer|more,greater
+lt,lte,le,below,under|gt,gte,ge,above,over lt,gt|lte,le,gte,ge small,smaller,smallest|big,bigger,biggest,large,larger,largest
+start,begin,first,from,since,after|end,stop,finish,last,to,until,till,before head|tail
+old,older,oldest,early,earlier,earliest,prev,previous,past|new,newer,newest,late,later,latest,next,future
+source,src,origin|target,destination,dest,dst include|exclude,except,omit
+allow,permit,grant,accept,approve|deny,disallow,forbid,block,revoke,reject,decline,except
+add,append,insert,create|remove,delete,drop,destroy,subtract keep,retain,preserve|remove,delete,drop,discard,strip
+up|down in|out left|right top|bottom inner|outer input|output import|export upload|download read|write
+load|unload,save,store lock|unlock pin|unpin mute|unmute ban|unban archive|unarchive publish|unpublish
+mount|unmount,umount install|uninstall subscribe|unsubscribe push|pull open|close,shut public|private
+internal|external local|remote,global asc,ascend|desc,descend inc,increment,increase,grow|dec,decrement,decrease,shrink
+forward|backward,reverse parent|child ancestor|descendant send,sender,sent|receive,receiver,recipient,received
+buy|sell hire|fire subject|object referrer,referer|referee follower,followers,follows|following associate|dissociate
+north|south east|west signup|signin ack|nack debit|credit win|lose,loss pass,success|fail,failure
+join,attach,connect,link|leave,detach,disconnect,unlink sync|async symmetric|asymmetric typical|atypical
+encode,encrypt|decode,decrypt ingress|egress enter,entry|exit login|logout play,resume|pause,suspend merge|split
+commit|rollback positive,plus|negative,minus full,null|empty major|minor single|multiple hard,strict|soft,lax,lenient
+lazy|eager dark,black|light,white male|female client|server primary|secondary absolute|relative horizontal|vertical
+prefix|suffix true|false yes|no all,any,one,some,either|none,neither,no always,ever|never
 `
 
-// parts are beginnings of words, and words that exclude each other. Without one of these a name may mean
+// parts are words, and beginnings of words, that exclude each other. Without one of these a name may mean
 // the same: cache may be enable_cache.
 const parts = `
-on | off
-eq is like equal | ne neq isnt nlike unequal
-can | cannot cant
-with | without
-show visible | hide hidden
-get fetch | set put
-enable activate | disable deactivate
-in | ex out de nin
-im | ex
-en | de dis
-at | de
-pre | post
-over | under
-intra | inter | extra
-micro | macro
-hyper | hypo
-imm | em
-mono uni | multi poly
-sub | super
-id | ip
-rx | tx
-fg | bg
-http | https
-ws | wss
-ftp | sftp | ftps
-lat latitude | lon lng longitude
-first | second | third
-monday mon | tuesday tue | wednesday wed | thursday thu | friday fri | saturday sat | sunday sun
-january jan | february feb | march mar | april apr | may | june jun | july jul | august aug | september sep | october oct | november nov | december dec
+on|off eq,is,like,equal|ne,neq,isnt,nlike,unequal can|cannot,cant with|without show,visible|hide,hidden
+get,fetch|set,put enable,activate|disable,deactivate in|ex,out,de,nin im|ex en|de,dis at|de pre|post over|under
+intra|inter|extra micro|macro hyper|hypo imm|em mono,uni|multi,poly sub|super id|ip rx|tx fg|bg http|https ws|wss
+ftp|sftp|ftps lat,latitude|lon,lng,longitude first|second|third
+monday,mon|tuesday,tue|wednesday,wed|thursday,thu|friday,fri|saturday,sat|sunday,sun
+january,jan|february,feb|march,mar|april,apr|may|june,jun|july,jul|august,aug|september,sep|october,oct|november,nov|december,dec
 `
 
 // units measure in different ways what has the same name.
 const units = `
-s sec secs seconds | ms msec msecs millis milliseconds | us usec micros microseconds | ns nanos nanoseconds | mins minutes | hour hours | day days | week weeks | month months | year years
-b bytes | kb | mb | gb | tb | kib ki | mib mi | gib gi | tib ti | bits
-bps | kbps | mbps | gbps
-hz | khz | mhz | ghz
-w | kw | mw | gw
-wh | kwh | mwh | gwh
-v | mv | kv
-a | ma
-l | ml | cl | dl
-pa | hpa | kpa | mpa
-kph kmh | mph
-m meters | mm | cm | km | mi miles
-mg | g grams | kg | lb lbs pounds | oz ounces
-id | ip
-cents | dollars euros
-celsius | fahrenheit | kelvin
+s,sec,secs,seconds|ms,msec,msecs,millis,milliseconds|us,usec,micros,microseconds|ns,nanos,nanoseconds|mins,minutes|hour,hours|day,days|week,weeks|month,months|year,years
+b,bytes|kb|mb|gb|tb|kib,ki|mib,mi|gib,gi|tib,ti|bits bps|kbps|mbps|gbps hz|khz|mhz|ghz w|kw|mw|gw wh|kwh|mwh|gwh
+v|mv|kv a|ma l|ml|cl|dl pa|hpa|kpa|mpa kph,kmh|mph m,meters|mm|cm|km|mi,miles mg|g,grams|kg|lb,lbs,pounds|oz,ounces
+cents|dollars,euros celsius|fahrenheit|kelvin
 `
 
 // endings are those of words for the two sides of one relation.
-const endings = `
-er or | ee
-ers ors | ees
-`
+const endings = "er,or|ee ers,ors|ees"
 
 // negations turn the meaning of a name that has them as a word, prefixes and suffixes that of one that has
 // them as a part of a word. The prefixes in begins also stand in the middle of many words, where they say nothing.
 const (
-	negations = "no non not never without dont doesnt isnt cannot cant skip ignore suppress avoid bypass prevent off anti only dry disable deactivate hide hidden ne neq"
-	prefixes  = "no non not never without dont anti un dis mis in"
-	begins    = "im il ir de ex counter re pre co mal sub super"
-	suffixes  = "less free not nt"
+	negations = "no,non,not,never,without,dont,doesnt,isnt,cannot,cant,skip,ignore,suppress,avoid,bypass,prevent,off,anti,only,dry,disable,deactivate,hide,hidden,ne,neq"
+	prefixes  = "no,non,not,never,without,dont,anti,un,dis,mis,in"
+	begins    = "im,il,ir,de,ex,counter,re,pre,co,mal,sub,super"
+	suffixes  = "less,free,not,nt"
 )
+
+var negating = strings.Split(negations, ",")
 
 // infixes have a word on either side, which they tell apart: c_to_f is not f_to_c.
 var infixes = []string{"to", "from", "into", "before", "after", "over", "than", "per", "by", "minus", "vs"}
 
-// A turn is a word that has the opposite meaning of another one.
-type turn struct {
-	of, is string
-	part   bool // of a word that begins so
-	ending bool // of a word that ends so
+// A place says where in a name a rule looks for its word.
+type place uint8
+
+const (
+	word   place = iota // a whole word; a long one also as a part of one
+	begin               // where a word begins
+	before              // in front of something
+	behind              // where a word ends, behind something
+)
+
+// A rule replaces a word by one that means the opposite, or takes away one without which a name means something else.
+type rule struct {
+	of, is []rune
+	place  place
 }
 
-// An extra is a word, or a part of one, with which a name means the opposite, or something else.
-type extra struct {
-	word     string
-	negation bool // whatever else is in a name
-	prefix   bool // of a word
-	inside   bool // a prefix that is looked for inside of words
-	suffix   bool
-}
+// rules are all of them, by the first letters of their words.
+var rules = func() map[rune][]rule {
+	by := map[rune][]rule{}
+	for _, r := range slices.Concat(
+		turns(opposites, word), turns(parts, begin), turns(units, begin), turns(endings, behind), removals(opposites, word),
+		removals(negations, word), removals(prefixes, before), removals(begins, begin), removals(suffixes, behind)) {
+		by[r.of[0]] = append(by[r.of[0]], r)
+	}
+	return by
+}()
 
-// tables are all words by their first letters.
-type tables struct {
-	turns  [26][]turn
-	extras [26][]extra
-	units  []string
-}
-
-var opposed = newTables()
-
-func newTables() *tables {
-	t := &tables{}
-	t.pair(opposites, turn{})
-	t.pair(parts, turn{part: true})
-	t.pair(units, turn{part: true})
-	t.pair(endings, turn{ending: true})
-	t.units = slices.DeleteFunc(strings.Fields(units), func(word string) bool { return len(word) < 2 })
-	t.add(negations, extra{negation: true})
-	t.add(prefixes, extra{prefix: true, inside: true})
-	t.add(begins, extra{prefix: true})
-	t.add(suffixes, extra{suffix: true})
-	return t
-}
-
-// pair adds the words of a table, each with those on the other sides of its line.
-func (t *tables) pair(table string, kind turn) {
-	for line := range strings.Lines(table) {
-		sides := strings.Split(line, "|")
+// turns returns the rules for the words of a table, each with those on the other sides of its group.
+func turns(table string, at place) (rules []rule) {
+	for group := range strings.FieldsSeq(table) {
+		sides := strings.Split(group, "|")
 		for i, side := range sides {
-			others := strings.Fields(strings.Join(slices.Delete(slices.Clone(sides), i, i+1), " "))
-			for of := range strings.FieldsSeq(side) {
-				for _, is := range others {
-					t.turns[of[0]-'a'] = append(t.turns[of[0]-'a'], turn{of, is, kind.part, kind.ending})
+			for j, other := range sides {
+				for of := range strings.SplitSeq(side, ",") {
+					for is := range strings.SplitSeq(other, ",") {
+						if i != j {
+							rules = append(rules, rule{[]rune(of), []rune(is), at})
+						}
+					}
 				}
-			}
-			if kind == (turn{}) {
-				t.add(side, extra{})
 			}
 		}
 	}
+	return rules
 }
 
-func (t *tables) add(list string, e extra) {
-	for e.word = range strings.FieldsSeq(list) {
-		t.extras[e.word[0]-'a'] = append(t.extras[e.word[0]-'a'], e)
+func removals(table string, at place) (rules []rule) {
+	for of := range strings.FieldsFuncSeq(table, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		rules = append(rules, rule{[]rune(of), nil, at})
+	}
+	return rules
+}
+
+// fits reports whether the word of the rule, which stands at i, counts there.
+func (r rule) fits(a name, i int) bool {
+	end := i + len(r.of)
+	begins, ends := a.edge(i), a.edge(end)
+	switch r.place {
+	case word:
+		return begins && ends || len(r.of) > 2 && (begins || ends) || len(r.of) > 3 && len(r.is) > 3
+	case begin:
+		return begins && (ends || len(r.of) > 1 && len(r.is) != 1)
+	case before:
+		return end < len(a.runes)
+	default:
+		return ends && i > 0
 	}
 }
 
@@ -235,15 +140,22 @@ func (t *tables) add(list string, e extra) {
 // force, maxPrice and min-price, start_date and date, -name and name. A misspelled opposite is one, too,
 // and so is a name that is as near to the opposite. How words are separated makes no difference.
 func Opposite(a, b string) bool {
-	var x, y wanted
-	if !x.letters(a) || !y.letters(b) || sign(a) != sign(b) {
+	x, y := letters(a), letters(b)
+	if len(x.runes) == 0 || len(y.runes) == 0 || sign(a) != sign(b) {
 		return a != b
 	}
-	d := x.distance(&y.name, maxRunes)
-	if d == 0 {
-		return !strings.ContainsFunc(a, unicode.IsLetter) && !sameFolded(a, b) || monthly(a) != monthly(b) // 10.0 is not 100
+	if slices.Equal(x.runes, y.runes) {
+		return !strings.ContainsFunc(a, unicode.IsLetter) && !folds(a, b) || monthly(a) != monthly(b) // 10.0 is not 100
 	}
-	return x.has(&y, d) || y.has(&x, d) || x.turned(&y, d) || y.turned(&x, d) || x.reordered(&y)
+	d := x.distance(y, x.places(), maxRunes)
+	return x.turned(y, d) || y.turned(x, d) || x.negates(y, d) || y.negates(x, d) || x.reordered(y)
+}
+
+// folds reports whether two names are the same in the form in which names are compared.
+func folds(a, b string) bool {
+	x, _ := read(a)
+	y, _ := read(b)
+	return slices.Equal(x.runes, y.runes)
 }
 
 // monthly reports whether a name is a number of months, such as 3M. 3m are minutes.
@@ -260,107 +172,43 @@ func sign(name string) byte {
 	return name[0]
 }
 
-// sameFolded reports whether two names are the same in the form in which names are compared.
-func sameFolded(a, b string) bool {
-	var x, y name
-	return x.read(a) && y.read(b) && x.runes == y.runes
-}
-
-// letters reads the letters and digits of a name, and reports false if there are none.
-func (a *wanted) letters(s string) bool {
-	var whole name
-	if !whole.read(s) {
-		return false
-	}
-	for i, r := range whole.runes[:whole.n] {
-		if !isWord(r) {
-			continue
-		}
-		if whole.between(i) || i > 0 && unicode.IsDigit(r) != unicode.IsDigit(whole.runes[i-1]) {
-			a.words |= 1 << a.n
-		}
-		a.runes[a.n] = r
-		a.n++
-	}
-	a.index()
-	return a.n > 0
-}
-
-// edge reports whether a word begins or ends in front of the ith letter.
-func (a *name) edge(i int) bool { return i == a.n || a.words&(1<<i) != 0 }
-
-// stands reports whether a word stands at a place.
-func (a *name) stands(word string, at int) bool {
-	if len(word) > a.n-at {
-		return false
-	}
-	for i := range len(word) {
-		if a.runes[at+i] != rune(word[i]) {
-			return false
+// letters returns a name with its letters and digits only.
+func letters(s string) (a name) {
+	all, _ := read(s)
+	for i, r := range all.runes {
+		if isWord(r) {
+			if all.edge(i) {
+				a.words |= 1 << len(a.runes)
+			}
+			a.runes = append(a.runes, r)
 		}
 	}
-	return true
+	return a
 }
 
-// contains reports whether a name has a word.
-func (a *name) contains(word string) bool {
-	for i := range a.n {
-		if a.edge(i) && a.stands(word, i) && a.edge(i+len(word)) {
-			return true
-		}
-	}
-	return false
-}
-
-// with returns the name with a word in the place of its letters from i to end. It reports false if it
-// would be too long, or empty.
-func (a *name) with(i, end int, word string) (b name, ok bool) {
-	if b.n = a.n - (end - i) + len(word); b.n > maxRunes || b.n == 0 {
-		return b, false
-	}
-	copy(b.runes[:], a.runes[:i])
-	for j := range len(word) {
-		b.runes[i+j] = rune(word[j])
-	}
-	copy(b.runes[i+len(word):], a.runes[end:a.n])
-	return b, true
-}
-
-// turned reports whether a is b, d edits away, with the opposite of one of its words, or nearer to that.
-// Where they differ in this whole word only, and it is not very short, it is enough to be as near.
-func (a *wanted) turned(b *wanted, d int) bool {
-	const short = 3
-	for i, r := range b.runes[:b.n] {
-		if r < 'a' || r > 'z' {
-			continue
-		}
-		for _, t := range opposed.turns[r-'a'] {
-			if !b.stands(t.of, i) {
+// turned reports whether a is nearer to b, d edits away, if one of its words is turned into its opposite, or
+// left out.
+func (a name) turned(b name, d int) bool {
+	at := b.places()
+	for i, letter := range a.runes {
+		for _, r := range rules[letter] {
+			end := i + len(r.of)
+			if end > len(a.runes) || !slices.Equal(a.runes[i:end], r.of) || !r.fits(a, i) {
 				continue
 			}
-			end := i + len(t.of)
-			begins, ends := b.edge(i), b.edge(end)
-			whole := begins && ends
-			least := min(len(t.of), len(t.is))
-			switch {
-			case whole:
-			case t.part && !begins, t.ending && !ends, least == 1, least <= short && !begins && !ends: // few letters stand in many words
+			without := b.distance(a.with(i, end, nil), at, maxRunes)
+			if r.is == nil {
+				if without < d && without <= len(b.runes)/3 {
+					return true
+				}
 				continue
 			}
 			limit := d - 1
-			if whole && least >= short && a.differsAt(&b.name, i, end) {
-				limit = d
+			if len(r.of) > 2 && len(r.is) > 2 && a.differs(b, i, end) {
+				limit = d // it is enough to be as near
 			}
-			if apart := a.n - (b.n + len(t.is) - len(t.of)); max(apart, -apart) > limit {
-				continue
-			}
-			w, ok := b.with(i, end, t.is)
-			if !ok || a.distance(&w, limit) > limit {
-				continue
-			}
-			// Without the word b may be nearer still: a has no such word at all.
-			none, ok := b.with(i, end, "")
-			if limit = a.distance(&w, limit); !ok || a.distance(&none, limit) > limit {
+			// If b is as near without the word, it has no such word at all.
+			if turned := b.distance(a.with(i, end, r.is), at, maxRunes); turned <= limit && turned < without {
 				return true
 			}
 		}
@@ -368,70 +216,36 @@ func (a *wanted) turned(b *wanted, d int) bool {
 	return false
 }
 
-// differsAt reports whether two names are the same before and behind the word of b from i to end, and a has a
-// word there, too.
-func (a *name) differsAt(b *name, i, end int) bool {
-	from := a.n - (b.n - end)
-	return from > i && a.edge(i) && a.edge(from) && slices.Equal(a.runes[:i], b.runes[:i]) && slices.Equal(a.runes[from:a.n], b.runes[end:b.n])
+// with returns a name with other letters in the place of those from i to end.
+func (a name) with(i, end int, other []rune) name {
+	return name{runes: slices.Concat(a.runes[:i], other, a.runes[end:])}
 }
 
-// has reports whether a has a word, or a part of one, that b, d edits away, has not, and that turns its meaning.
-func (a *wanted) has(b *wanted, d int) bool {
-	for i, r := range a.runes[:a.n] {
-		if r < 'a' || r > 'z' {
-			continue
-		}
-		for _, e := range opposed.extras[r-'a'] {
-			if !a.stands(e.word, i) {
-				continue
-			}
-			end := i + len(e.word)
-			begins, ends, found := a.edge(i), a.edge(end), false
-			switch {
-			case begins && ends && !e.prefix && !e.suffix:
-				found = e.negation && d > len(e.word) && !b.contains(e.word) || a.without(i, end, b, d-1)
-			case e.suffix && ends && i > 0, e.prefix && (begins || e.inside) && end < a.n:
-				found = a.without(i, end, b, d-1)
-			case len(e.word) > 2 && (begins || ends) && !e.prefix && !e.suffix:
-				found = a.more(i, end, b, d)
-			}
-			if found {
-				return true
-			}
-		}
-	}
-	return false
+// differs reports whether two names differ in one word, which a has from i to end.
+func (a name) differs(b name, i, end int) bool {
+	from := len(b.runes) - (len(a.runes) - end)
+	return from > i && a.edge(i) && a.edge(end) && b.edge(from) && slices.Equal(a.runes[:i], b.runes[:i]) && slices.Equal(a.runes[end:], b.runes[from:])
 }
 
-// more reports whether what stands from i to end is what a has more than b, which is d edits away: without
-// it there are as many edits less.
-func (a *wanted) more(i, end int, b *wanted, d int) bool { return a.without(i, end, b, d-(end-i)) }
-
-// without reports whether a without what stands from i to end is at most limit edits away from b, and as
-// few that b may be meant.
-func (a *wanted) without(i, end int, b *wanted, limit int) bool {
-	limit = min(limit, b.n/3)
-	w, ok := a.with(i, end, "")
-	return limit >= 0 && ok && b.distance(&w, limit) <= limit
+// negates reports whether a has more words than b, d edits away, and among them a negation that b has not.
+func (a name) negates(b name, d int) bool {
+	x, y := a.split(), b.split()
+	return len(x) > len(y) && slices.ContainsFunc(x, func(word string) bool {
+		return len(word) < d && slices.Contains(negating, word) && !slices.Contains(y, word)
+	})
 }
 
 // reordered reports whether two names have the same words in another order, with one of infixes.
-func (a *wanted) reordered(b *wanted) bool {
-	if a.n != b.n || a.set != b.set || !a.infixed() {
-		return false
-	}
+func (a name) reordered(b name) bool {
 	x, y := a.split(), b.split()
 	slices.Sort(x)
 	slices.Sort(y)
-	return slices.Equal(x, y)
+	return slices.Equal(x, y) && slices.ContainsFunc(infixes, func(word string) bool { return slices.Contains(x, word) })
 }
 
-// infixed reports whether one of infixes is a word of a name.
-func (a *name) infixed() bool { return slices.ContainsFunc(infixes, a.contains) }
-
 // split returns the words of a name.
-func (a *name) split() (words []string) {
-	for i, from := 1, 0; i <= a.n; i++ {
+func (a name) split() (words []string) {
+	for i, from := 1, 0; i <= len(a.runes); i++ {
 		if a.edge(i) {
 			words, from = append(words, string(a.runes[from:i])), i
 		}
@@ -443,53 +257,58 @@ func (a *name) split() (words []string) {
 // not if one has a word or a unit more, begins or ends with the other, or may have lost a part of a prefix,
 // or if they differ in a letter of a word of three: cpu may be another word than gpu.
 func Misspelled(want, meant string) bool {
-	var near, x, y wanted
-	if !near.want(want) || !x.letters(want) || !y.letters(meant) {
+	a, ok := read(want)
+	if m, close := a.compare(meant, a.places()); !ok || !close || m.distance > maxRunes || Opposite(want, meant) {
 		return false
 	}
-	m, ok := near.compare(meant, nil)
-	if !ok || m.distance > maxRunes {
+	b, c := letters(want), letters(meant)
+	x, y := b.split(), c.split()
+	if len(x) != len(y) {
+		if b.more(c) || c.more(b) {
+			return false
+		}
+		x, y = []string{string(b.runes)}, []string{string(c.runes)}
+	}
+	if b.another(c) || begun(strings.Join(x, ""), strings.Join(y, "")) {
 		return false
 	}
-	d := x.distance(&y.name, maxRunes)
-	return d == 0 || !x.longer(&y, d) && !y.longer(&x, d) && !x.another(&y.name) && !x.begun(&y.name)
+	for i := range x {
+		if longer(x[i], y[i]) || longer(y[i], x[i]) {
+			return false
+		}
+	}
+	return true
 }
 
-// longer reports whether a has a word or a unit that b, d edits away, has not, or begins or ends with all of b.
-func (a *wanted) longer(b *wanted, d int) bool {
-	if d > 1 && a.n-b.n == d && !a.stands("es", b.n) && (a.more(b.n, a.n, b, d) || a.more(0, d, b, d)) {
-		return true
-	}
-	for i, from := 1, 0; i <= a.n; i++ {
-		if !a.edge(i) {
-			continue
-		}
-		if a.more(from, i, b, d) {
+// more reports whether a has a word more than b.
+func (a name) more(b name) bool {
+	at := b.places()
+	d, from := b.distance(a, at, maxRunes), 0
+	for _, word := range a.split() {
+		end := from + utf8.RuneCountInString(word)
+		if b.distance(a.with(from, end, nil), at, maxRunes) == d-(end-from) {
 			return true
 		}
-		for _, unit := range opposed.units {
-			if at := i - len(unit); at > from && a.stands(unit, at) && a.more(at, i, b, d) {
-				return true
-			}
-		}
-		from = i
+		from = end
 	}
 	return false
 }
 
-// begun reports whether a is b behind a letter that may be what is left of a prefix: ulimited.
-func (a *name) begun(b *name) bool {
-	return a.n == b.n+1 && strings.ContainsRune("undoimea", a.runes[0]) && a.runes[0] != b.runes[0] && slices.Equal(a.runes[1:a.n], b.runes[:b.n])
+// longer reports whether a word begins or ends with all of another one. A plural does not count.
+func longer(word, than string) bool {
+	return len(word) > len(than)+1 && word != than+"es" && (strings.HasPrefix(word, than) || strings.HasSuffix(word, than))
+}
+
+// begun reports whether a name is another one behind a letter that may be what is left of a prefix: ulimited.
+func begun(name, than string) bool {
+	return len(name) == len(than)+1 && name[1:] == than && strings.Contains("undoimea", name[:1]) && name[0] != than[0]
 }
 
 // another reports whether two names differ in the letters of a short word, not in their order or number.
-func (a *name) another(b *name) bool {
+func (a name) another(b name) bool {
 	const short = 3
-	if a.n != b.n || a.differ(b, commonPrefix(a.runes[:a.n], b.runes[:b.n])) > short {
+	if len(a.runes) != len(b.runes) || a.differ(b, commonPrefix(a.runes, b.runes)) > short {
 		return false
 	}
-	x, y := a.runes, b.runes
-	slices.Sort(x[:a.n])
-	slices.Sort(y[:b.n])
-	return x != y
+	return !slices.Equal(slices.Sorted(slices.Values(a.runes)), slices.Sorted(slices.Values(b.runes)))
 }

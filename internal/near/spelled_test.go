@@ -49,5 +49,5 @@ func TestNearest(t *testing.T) {
 	for i := range 2 * maxPool {
 		pool = append(pool, strconv.Itoa(i))
 	}
-	require.Equal(t, []string{"4000", "400", "1000"}, Nearest("40000", pool, 3))
+	require.Equal(t, []string{"400", "1000", "40"}, Nearest("40000", pool, 3))
 }

@@ -99,16 +99,16 @@ func serve(text string) error {
 func everything() *mcpchain.Options {
 	const plenty = 1 << 20
 	return &mcpchain.Options{
-		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)},
-		Batch:       &batch.Options{Lists: []batch.List{{Tool: "test_sampling", Item: "prompt", As: "test_samplings"}}},
-		Budget:      &budget.Options{},
-		Deadline:    &deadline.Options{},
-		Degrade:     &degrade.Options{},
-		Drain:       &drain.Options{Drain: &drain.Drain{}},
-		Limit:       &limit.Options{Limits: []limit.Limit{{Calls: plenty, Running: plenty}}},
-		Replay:      &replay.Options{Owner: oneOwner},
-		RetryServer: &retry.ServerOptions{},
-		State:       &state.Options{Owner: oneOwner},
+		Audit:       audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}),
+		Batch:       batch.New(&batch.Options{Lists: []batch.List{{Tool: "test_sampling", Item: "prompt", As: "test_samplings"}}}),
+		Budget:      budget.New(nil),
+		Deadline:    deadline.New(nil),
+		Degrade:     degrade.New(nil),
+		Drain:       drain.New(&drain.Options{Drain: &drain.Drain{}}),
+		Limit:       limit.New(&limit.Options{Limits: []limit.Limit{{Calls: plenty, Running: plenty}}}),
+		Replay:      replay.New(&replay.Options{Owner: oneOwner}),
+		RetryServer: retry.Server(nil),
+		State:       state.New(&state.Options{Owner: oneOwner}),
 	}
 }
 

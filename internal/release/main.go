@@ -1,6 +1,6 @@
 // Release checks what a user would get if HEAD were tagged now. It makes a module proxy of the
 // commit, with each module that gets a tag in the version that the modules require of each
-// other, and uses it from empty folders: the README's server, every recipe, every command.
+// other, and uses it from empty folders: the README's server, every package, every command.
 //
 //	go run ./internal/release    # what "make release-check" runs
 //
@@ -21,7 +21,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -259,13 +258,6 @@ func (r *release) use(ctx context.Context) error {
 		return commands(dir, []string{"go", "mod", "init", "example.com/user"}, []string{"go", "get", at(root)},
 			[]string{"go", "mod", "tidy"}, []string{"go", "vet", "."}, []string{"go", "build", "-o", os.DevNull, "."})
 	})
-	step("every recipe", func(dir string) error {
-		if err := r.copyRecipes(dir); err != nil {
-			return err
-		}
-		return commands(dir, []string{"go", "mod", "init", "example.com/recipes"}, []string{"go", "mod", "tidy"},
-			[]string{"go", "vet", "./..."}, []string{"go", "build", "./..."})
-	})
 	for _, f := range r.modules {
 		name := f.Module.Mod.Path
 		if strings.HasPrefix(folder(f), "cmd/") {
@@ -275,39 +267,14 @@ func (r *release) use(ctx context.Context) error {
 			continue
 		}
 		step("every package of "+path.Base(name), func(dir string) error {
-			program, err := r.importer(ctx, f)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, "main.go"), program, 0o600); err != nil {
-				return err
-			}
-			return commands(dir, []string{"go", "mod", "init", "example.com/user"}, []string{"go", "get", at(name)},
-				[]string{"go", "mod", "tidy"}, []string{"go", "build", "-o", os.DevNull, "."})
+			return commands(dir, []string{"go", "mod", "init", "example.com/user"}, []string{"go", "get", at(name + "/...")},
+				[]string{"go", "build", name + "/..."})
 		})
 	}
 	step("go run quickstart", func(dir string) error {
 		return commands(dir, []string{"go", "run", at(root + "/examples/quickstart")})
 	})
 	return errors.Join(failed...)
-}
-
-// importer is a program that imports each package of the module that a user may import.
-func (r *release) importer(ctx context.Context, f *modfile.File) ([]byte, error) {
-	list, err := output(ctx, filepath.Dir(f.Syntax.Name), append(os.Environ(), "GOWORK=off"),
-		"go", "list", "-f", `{{if and .GoFiles (ne .Name "main")}}{{.ImportPath}}{{end}}`, "./...")
-	if err != nil {
-		return nil, err
-	}
-	var program strings.Builder
-	program.WriteString("package main\n\nimport (\n")
-	for pkg := range strings.FieldsSeq(list) {
-		if !slices.Contains(strings.Split(pkg, "/"), "internal") {
-			fmt.Fprintf(&program, "\t_ %q\n", pkg)
-		}
-	}
-	program.WriteString(")\n\nfunc main() {}\n")
-	return []byte(program.String()), nil
 }
 
 // readmeServer is the README's whole program.
@@ -321,100 +288,6 @@ func readmeServer(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has no block that begins with \"package main\"", name)
 	}
 	return block[1], nil
-}
-
-// copyRecipes copies what examples/README.md tells users to copy of each recipe: the program, or its
-// tests where there is none, without the files of the story that calls it.
-func (r *release) copyRecipes(to string) error {
-	var dirs []string
-	for _, pattern := range []string{"examples/*", "contrib/*/examples/*"} {
-		found, err := filepath.Glob(filepath.Join(r.top, filepath.FromSlash(pattern)))
-		if err != nil {
-			return err
-		}
-		dirs = append(dirs, found...)
-	}
-	count := 0
-	for _, dir := range dirs {
-		recipe := filepath.Base(dir)
-		if recipe == "quickstart" { // is no recipe: it is run as a whole
-			continue
-		}
-		files, err := recipeFiles(dir)
-		if err != nil {
-			return err
-		}
-		for _, name := range files {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			if err := os.MkdirAll(filepath.Join(to, recipe), 0o750); err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(to, recipe, filepath.Base(name)), data, 0o600); err != nil {
-				return err
-			}
-		}
-		if len(files) > 0 {
-			count++
-		}
-	}
-	if count == 0 {
-		return errors.New("there is no recipe")
-	}
-	fmt.Fprintf(r.out, "%d recipes\n", count)
-	return nil
-}
-
-// recipeFiles returns the files to copy of a recipe with those that they embed; none if dir has
-// no Go file.
-func recipeFiles(dir string) ([]string, error) {
-	all, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	var programs, tests []string
-	for _, name := range all {
-		switch {
-		case strings.HasSuffix(name, "_test.go"):
-			tests = append(tests, name)
-		case !strings.HasPrefix(filepath.Base(name), "story"):
-			programs = append(programs, name)
-		}
-	}
-	files := programs
-	if len(files) == 0 {
-		files = tests
-	}
-	for _, name := range slices.Clone(files) {
-		more, err := embedded(name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, more...)
-	}
-	return files, nil
-}
-
-// embedded returns the files that the program of name embeds.
-func embedded(name string) ([]string, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, line := range regexp.MustCompile(`(?m)^//go:embed (.*)$`).FindAllSubmatch(data, -1) {
-		for pattern := range strings.FieldsSeq(string(line[1])) {
-			found, err := filepath.Glob(filepath.Join(filepath.Dir(name), pattern))
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, found...)
-		}
-	}
-	slices.Sort(files)
-	return files, nil
 }
 
 // output runs a command and returns what it prints, without the last line break; its error has

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,35 +43,5 @@ func TestDisagreement(t *testing.T) {
 	}
 	if _, err := agreed(nil); err == nil {
 		t.Fatal("a version out of nothing")
-	}
-}
-
-// TestRecipeFiles: what is copied of a recipe is its program without its story, with what it embeds.
-func TestRecipeFiles(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"main.go": "package main\n\n//go:embed data/*.json\nvar data string\n", "more.go": "package main\n",
-		"story.go": "package main\n", "main_test.go": "package main\n", "data/a.json": "{}",
-	} {
-		name = filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	files, err := recipeFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, name := range files {
-		files[i], err = filepath.Rel(dir, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := filepath.ToSlash(strings.Join(files, " ")); got != "main.go more.go data/a.json" {
-		t.Fatal(got)
 	}
 }

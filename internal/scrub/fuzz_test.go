@@ -96,26 +96,6 @@ var canaries = []struct{ text, secret string }{
 
 const separators = " \n\t\"'`(,=;{|"
 
-// FuzzCanary puts random text around a secret. A separator stands between, since a shape that is part of another word
-// or number is another shape: 110.17.34.51 is a public address.
-func FuzzCanary(f *testing.F) {
-	for i := range canaries {
-		f.Add("the tool failed", ": and more", uint8(i), uint8(i))
-		f.Add(fragments[i%len(fragments)], fragments[(i*7)%len(fragments)], uint8(i), uint8(i/2))
-	}
-	f.Fuzz(func(t *testing.T, prefix, suffix string, which, sep uint8) {
-		c := canaries[int(which)%len(canaries)]
-		s := separators[int(sep)%len(separators)]
-		if strings.Contains(prefix+suffix, c.secret) || len(prefix) > 4<<10 || len(suffix) > 4<<10 {
-			t.Skip("the secret stands beside itself already, or the text is long, which TestTextCutsNoSecretInHalf covers")
-		}
-		text := prefix + string(s) + c.text + string(s) + suffix
-		if got := Text(text); strings.Contains(got, c.secret) {
-			t.Fatalf("%q survives in %q, from %q", c.secret, got, text)
-		}
-	})
-}
-
 // TestCanariesAmongFragments does what a fuzzer seldom manages: it surrounds secrets with pieces of other secrets and of triggers.
 func TestCanariesAmongFragments(t *testing.T) {
 	random := rand.New(rand.NewSource(1))

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
@@ -95,16 +94,6 @@ func TestInvisibleCharactersOfOrdinaryText(t *testing.T) {
 		require.Equal(t, text, Whole(text))
 	}
 	require.Equal(t, "می\u200cخواهم password=[redacted]", Text("می\u200cخواهم password=hunter2"), "and what is hidden takes nothing else with it")
-}
-
-// TestWhatBeginsTheInvisible: a byte that begins what is invisible is looked at.
-func TestWhatBeginsTheInvisible(t *testing.T) {
-	for r := range rune(unicode.MaxRune + 1) {
-		if c := string(r); words.Unseen(c) > 0 {
-			require.True(t, unseen.begins[c[0]], "%U", r)
-			require.Equal(t, 0, unseen.next(c+"x", 0), "%U", r)
-		}
-	}
 }
 
 // TestVisibly: a scrubber of the program's own sees through what is invisible, and is not called on what it need not see.

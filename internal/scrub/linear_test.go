@@ -118,23 +118,3 @@ func TestLongValuesAreLinear(t *testing.T) {
 		require.Less(t, whole, 3*parts, unit)
 	}
 }
-
-// BenchmarkWorstText prints the time for 1 MB of the text that takes longest.
-func BenchmarkWorstText(b *testing.B) {
-	const part = 16 << 10
-	units := append(allTriggers(), "SELECT MERGE INTO ", "token=nil:", "password='", "((SELECT * ", "eyJ.", `\\\\`, `\u0041`, "%25", "&amp;", "a:b@", "://a@", "x@tcp(", "A=1\n", "password=", "password=)", "<password=",
-		"-----BEGIN PRIVATE KEY-----\n", "panic: x\n", "main.f\n\t/x.go:1\n", "a.", "/a ", "C:\\a b ", "token: |\n  a\n", "<token ", `"token","`, "aaaaaaaa", "eyJaaaaaaaaaaa")
-	slowest, unit := time.Duration(0), ""
-	for b.Loop() {
-		for _, u := range units {
-			text := strings.Repeat(u, part/len(u)+1)[:part]
-			start := time.Now()
-			Text(text)
-			if took := time.Since(start); took > slowest {
-				slowest, unit = took, u
-			}
-		}
-	}
-	b.ReportMetric(float64(slowest.Milliseconds())*MaxBytes/part, "ms/MB")
-	b.Logf("the slowest text repeats %q", unit)
-}

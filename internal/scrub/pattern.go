@@ -20,8 +20,8 @@ import (
 //	bare        a value without quotes
 //	once        if the rest does not fit, the rule is not asked again before the end of this
 //
-// Package regexp is linear, too, but slower by two orders of magnitude (BenchmarkPlainRegexp), and without looking ahead
-// its expressions change a third of the ordinary texts of the corpus (TestPlainRules).
+// Package regexp is linear, too, but slower by two orders of magnitude, and without looking ahead its expressions change
+// a third of the ordinary texts of the corpus.
 type pattern func(t *text, i int) (end int)
 
 // cuts says what is no part of what a group hides at its end.

@@ -148,22 +148,6 @@ func TestJSON(t *testing.T) {
 	require.Equal(t, `{"a":12345678901234567890,"p":"/etc/x"}`, string(c.JSON([]byte(`{"a":12345678901234567890,"p":"/etc/x"}`))))
 }
 
-func FuzzValue(f *testing.F) {
-	f.Add([]byte(`{"a":["b",{"password":"x"}]}`))
-	f.Add([]byte(`{"a":"{\"token\":\"x\"}"}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		c := Cleaner{Text: Text}
-		once := c.JSON(raw)
-		if json.Valid(raw) && !json.Valid(once) {
-			t.Fatalf("%q became %q", raw, once)
-		}
-		var v any
-		if json.Unmarshal(once, &v) == nil {
-			c.Value(v)
-		}
-	})
-}
-
 func TestTextBut(t *testing.T) {
 	shown := Sent
 	const text = "file '/home/ann/report.txt' does not exist, /srv/private/x does; password=hunter2"

@@ -145,25 +145,3 @@ func sameShape(a, b any) bool {
 		return reflect.TypeOf(a) == reflect.TypeOf(b)
 	}
 }
-
-func BenchmarkWhole(b *testing.B) {
-	line := `{"id":12345,"name":"An ordinary name","status":"open","note":"nothing of interest stands in this text","ratio":0.75},`
-	for _, kb := range []int{1, 64, 1024} {
-		raw := []byte("[" + strings.Repeat(line, kb<<10/len(line)) + "{}]")
-		prose := strings.Repeat("An ordinary line of a report about nothing at all.\n", kb<<10/51)
-		b.Run(fmt.Sprintf("text/%dKiB", kb), func(b *testing.B) {
-			b.SetBytes(int64(len(prose)))
-			b.ReportAllocs()
-			for b.Loop() {
-				Whole(prose)
-			}
-		})
-		b.Run(fmt.Sprintf("json/%dKiB", kb), func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			for b.Loop() {
-				WholeJSON(raw)
-			}
-		})
-	}
-}

@@ -57,15 +57,18 @@ func (s *Sink) try(e *entry, wait time.Duration, keep bool) error {
 	if s.behind.Load() && s.queue(e, keep) {
 		return errLate
 	}
-	_, err := apart.Run(nil, wait, nil, e.handle, func(err error) {
-		e.lateEnd(err)
-		s.count(-1)
-	})
-	if err == apart.ErrLeft {
+	work := apart.Go(e.handle)
+	if !work.Within(wait) {
 		s.count(1)
+		go func() {
+			_, err := work.Result()
+			e.lateEnd(err)
+			s.count(-1)
+		}()
 		return errLate
 	}
-	return apart.Reason(err, wait)
+	_, err := work.Result()
+	return apart.Reason(err)
 }
 
 func (e *entry) handle() (struct{}, error) { return struct{}{}, e.handler.Handle(e.ctx, e.record) }
@@ -74,7 +77,7 @@ func (e *entry) handle() (struct{}, error) { return struct{}{}, e.handler.Handle
 func (e *entry) lateEnd(err error) {
 	defer safe.Survive() // in a goroutine of ours
 	if err != nil && !isLate(err) && e.failed != nil {
-		e.failed(e, apart.Reason(err, 0))
+		e.failed(e, apart.Reason(err))
 	}
 }
 
@@ -103,13 +106,13 @@ func (s *Sink) queue(e *entry, keep bool) bool {
 // kept while the record waits.
 type Lasting struct{}
 
-// count counts a handler that was given up, with 1, or that has returned after all, with -1, in either
-// order. When the last one has returned, what waits is written.
+// count counts a handler that was given up, with 1, or that has returned after all, with -1. When the last
+// one has returned, what waits is written.
 func (s *Sink) count(change int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hanging += change
-	if s.hanging <= 0 && !s.draining && len(s.waiting) > 0 {
+	if s.hanging == 0 && !s.draining && len(s.waiting) > 0 {
 		s.draining = true
 		go s.drain()
 	}
@@ -125,7 +128,7 @@ func (s *Sink) drain() {
 			continue
 		}
 		last = e
-		_, err := apart.Run(nil, 0, nil, e.handle, nil)
+		_, err := apart.Go(e.handle).Result()
 		e.lateEnd(err)
 	}
 }
@@ -151,12 +154,12 @@ func (e *entry) lost(n int) {
 	record := slog.NewRecord(time.Now(), slog.LevelWarn, "mcpchain: "+words.Plural(n, "record was", "records were")+" dropped, because the log did not return", 0)
 	record.AddAttrs(slog.Int("dropped", n))
 	about := &entry{context.Background(), e.handler, record, e.failed}
-	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) {
+	_, err := apart.Go(func() (struct{}, error) {
 		if !about.handler.Enabled(about.ctx, record.Level) {
 			return struct{}{}, nil
 		}
 		return about.handle()
-	}, nil)
+	}).Result()
 	about.lateEnd(err)
 }
 

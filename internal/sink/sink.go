@@ -84,7 +84,7 @@ func Log(ctx context.Context, logger *slog.Logger, level slog.Level, message str
 // Apart runs a function of the program's own, which may panic or end its goroutine, and reports
 // whether it returned. If not, the default log records that with the consequence.
 func Apart(consequence string, f func()) bool {
-	_, err := apart.Run(nil, 0, nil, func() (struct{}, error) { f(); return struct{}{}, nil }, nil)
+	_, err := apart.Go(func() (struct{}, error) { f(); return struct{}{}, nil }).Result()
 	if panicked, ok := err.(*fault.PanicError); ok {
 		Report(consequence, panicked.Value)
 	} else if err != nil {

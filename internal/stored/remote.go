@@ -2,6 +2,7 @@ package stored
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,7 @@ type Remote struct {
 
 	off  atomic.Int64 // when its rest ends, since began; zero while it answers
 	said atomic.Int64 // when its failure was last recorded, since began
-	room apart.Room
+	left atomic.Int32 // the questions that hang beyond their time
 }
 
 // NewRemote returns a Remote with a name for records, such as "the shared store of package limit". A nil
@@ -43,7 +44,7 @@ func (r *Remote) now() time.Duration { return time.Since(r.began) + 1 }
 // Rests reports whether a question would not be put to the store now.
 func (r *Remote) Rests() bool {
 	off := r.off.Load()
-	return off != 0 && r.now() < time.Duration(off) || r.room.Left() >= remoteStuck
+	return off != 0 && r.now() < time.Duration(off) || r.left.Load() >= remoteStuck
 }
 
 // Ask puts a question to a store, and reports whether the store answered. The question
@@ -57,9 +58,19 @@ func Ask[T any](ctx context.Context, r *Remote, question func(ctx context.Contex
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), remoteTime)
 	defer cancel()
-	answer, err := apart.Run(&r.room, remoteTime+apart.Grace, nil, func() (T, error) { return question(limited) }, nil)
+	asked := apart.Go(func() (T, error) { return question(limited) })
+	if !asked.Within(remoteTime + apart.Grace) {
+		r.left.Add(1)
+		go func() {
+			<-asked.Done()
+			r.left.Add(-1)
+		}()
+		r.failed(ctx, fmt.Errorf("it took more than %v", remoteTime))
+		return none, false
+	}
+	answer, err := asked.Result()
 	if err != nil {
-		r.failed(ctx, apart.Reason(err, remoteTime))
+		r.failed(ctx, apart.Reason(err))
 		return none, false
 	}
 	if off != 0 {

@@ -115,9 +115,9 @@ func TestNoCanaryLeavesInASuccess(t *testing.T) {
 			names = append(names, name)
 		}
 		options := everything(slog.New(slog.DiscardHandler))
-		options.Budget = &budget.Options{Size: 2000}
-		options.Batch = &batch.Options{Lists: []batch.List{{Tool: "content", Item: "word", As: "many"}}}
-		options.Replay = &replay.Options{Store: store.NewMemory(nil), Logger: slog.New(slog.DiscardHandler)}
+		options.Budget = budget.New(&budget.Options{Size: 2000})
+		options.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: "content", Item: "word", As: "many"}}})
+		options.Replay = replay.New(&replay.Options{Store: store.NewMemory(nil), Logger: slog.New(slog.DiscardHandler)})
 		inner := func(next mcp.MethodHandler) mcp.MethodHandler { // a middleware of the program's, which adds something
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				res, err := next(ctx, method, req)
@@ -155,12 +155,12 @@ func TestNoCanaryInArguments(t *testing.T) {
 			options := everything(log.Logger())
 			options.Validate = &validate.Options{Credentials: policy}
 			options.Correlate = &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}}
-			options.Audit.(*audit.Options).Log = audit.NewLog(func(entries []audit.Entry) error {
+			options.Audit = audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
 					records += string(e.Line)
 				}
 				return nil
-			}, nil)
+			}, nil)})
 			reached := 0
 			s := harness.Start(t, at, harness.Setup{
 				Handlers: map[string]harness.Handler{"it": func(_ context.Context, req mcp.Request) (mcp.Result, error) {

@@ -33,7 +33,6 @@ import (
 	"github.com/mcpchain/mcpchain/drain"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
-	"github.com/mcpchain/mcpchain/internal/optional"
 	"github.com/mcpchain/mcpchain/limit"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -80,25 +79,26 @@ func TestOrderOfEverything(t *testing.T) {
 		t.Run(string(era), func(t *testing.T) {
 			var tr harness.Trace
 			options := everything(slog.New(noting{harness.NewLog(slog.LevelInfo).Handler(), &tr}))
-			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }}
+			options.Recover = &mcprecover.Options{OnPanic: func(context.Context, *fault.PanicError) { tr.Note("recover") }}
 			options.Correlate = &correlate.Options{NewID: func(context.Context, mcp.Request) string { tr.Note("id"); return "the-id" }}
 			options.Mask = &mask.Options{Rules: []mask.Rule{func(error) *fault.Error { tr.Note("rule"); return nil }}}
 			options.Retry.Owner = func(context.Context, mcp.Request) string { tr.Note("owner"); return "me" }
 			options.Validate = &validate.Options{Names: func(context.Context, string) []string { tr.Note("names"); return nil }}
-			options.Deadline.(*deadline.Options).Owner = func(context.Context, mcp.Request) string { tr.Note("limit"); return "me" }
-			options.Limit.(*limit.Options).Owner = func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }
-			options.Audit.(*audit.Options).Log = audit.NewLog(func(entries []audit.Entry) error {
+			options.Deadline = deadline.New(&deadline.Options{Owner: func(context.Context, mcp.Request) string { tr.Note("limit"); return "me" }})
+			options.Limit = limit.New(&limit.Options{Limits: manyCalls, Owner: func(context.Context, mcp.Request) string { tr.Note("whose"); return "me" }})
+			options.Audit = audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
 					tr.Note(e.Record.Event)
 				}
 				return nil
-			}, nil)
-			options.Budget.(*budget.Options).Size = 300
-			options.Budget.(*budget.Options).Count = func(text string) int { tr.Note("size"); return len(text) }
-			options.RetryServer.(*retry.ServerOptions).Repeatable = func(string) bool { return true }
-			options.Batch = &batch.Options{Lists: []batch.List{
+			}, nil)})
+			options.Budget = budget.New(&budget.Options{Size: 300, Count: func(text string) int { tr.Note("size"); return len(text) }})
+			options.RetryServer = retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond, Repeatable: func(string) bool { return true }})
+			ending := new(drain.Drain)
+			options.Drain = drain.New(&drain.Options{Drain: ending})
+			options.Batch = batch.New(&batch.Options{Lists: []batch.List{
 				{Tool: "busy", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}},
-			}}
+			}})
 			seen := harness.Look(func(_ context.Context, res mcp.Result, _ error) {
 				if tool, ok := res.(*mcp.CallToolResult); ok && tool != nil && tool.Meta[degrade.MetaKey] != nil {
 					tr.Note("degraded")
@@ -122,18 +122,18 @@ func TestOrderOfEverything(t *testing.T) {
 			for _, c := range []struct{ name, args, want string }{
 				{"good", `{}`, "id begin whose >a >b limit h <b <a end"},
 				{"parts", `{}`, "id begin whose >a >b limit h <b degraded <a end"}, // the reason is masked as a failure of its own would be,
-				{"panic", `{}`, "id begin whose >a >b limit h recover owner <b <a end log"},
-				{"good", `{"word":7}`, "id begin whose >a >b limit rule owner <b <a end log"},
-				{"gone", `{}`, "id begin whose >a >b limit rule names owner <b <a end log"},
-				{"busy", `{}`, "id begin whose >a >b limit h h h owner <b <a end log"},
+				{"panic", `{}`, "id begin whose >a >b limit h recover <b <a owner end log"},
+				{"good", `{"word":7}`, "id begin whose >a >b limit rule <b <a rule owner end log"},
+				{"gone", `{}`, "id begin whose >a >b limit rule <b <a rule names owner end log"},
+				{"busy", `{}`, "id begin whose >a >b limit h h h <b <a owner end log"},
 				// What is large is counted when all others have seen it, and once more after it is cut
 				// if it has more bytes than it may have tokens; what was left out costs no call.
 				{"large", `{}`, "id begin whose >a >b limit h <b <a size end"},
 				{"read_more", `{"cursor":"x"}`, "id call log"},
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
-				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h owner <b <a log rule" +
-					" whose >a >b owner limit h h h <b <a log rule size size end log"},
+				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h <b <a owner log rule" +
+					" whose >a >b owner limit h h h <b <a owner log rule size size end log"},
 			} {
 				s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 					Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"), seen, tr.Middleware("b"))}, Handlers: handlers,
@@ -146,7 +146,7 @@ func TestOrderOfEverything(t *testing.T) {
 			s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: era}, harness.Setup{
 				Middleware: []mcp.Middleware{mcpchain.Standard(options, tr.Middleware("a"))}, Handlers: handlers,
 			})
-			require.NoError(t, options.Drain.(*drain.Options).Drain.Shutdown(t.Context()))
+			require.NoError(t, ending.Shutdown(t.Context()))
 			tr.Take()
 			require.Equal(t, fault.KindServiceUnavailable, s.CallTool(t.Context(), "good", json.RawMessage(`{}`)).Fault().Kind())
 			require.Equal(t, "id begin end log", tr.Take())
@@ -175,10 +175,10 @@ func TestListsCountByTheirItems(t *testing.T) {
 			}},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
 				Logger: slog.New(slog.DiscardHandler),
-				Batch:  &batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many"}}},
-				Limit: &limit.Options{Stats: &stats, Limits: []limit.Limit{
+				Batch:  batch.New(&batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many"}}}),
+				Limit: limit.New(&limit.Options{Stats: &stats, Limits: []limit.Limit{
 					{Name: "rate", Calls: 6, Per: time.Hour}, {Name: "one", Running: 1}, {Tools: []string{"it"}, Scope: limit.PerTool, Running: 1},
-				}},
+				}}),
 			})},
 		})
 		many := func(words ...string) harness.Answer {
@@ -207,8 +207,8 @@ func TestAuditOfLists(t *testing.T) {
 	s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
 		Handlers: map[string]harness.Handler{"it": harness.Succeed()},
 		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-			Audit: &audit.Options{Log: records},
-			Batch: &batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}},
+			Audit: audit.New(&audit.Options{Log: records}),
+			Batch: batch.New(&batch.Options{Lists: []batch.List{{Tool: "it", Item: "word", As: "many", Run: &batch.RunOptions[json.RawMessage]{Concurrency: 1}}}}),
 		}, audit.New(&audit.Options{Log: records}))},
 	})
 	require.Nil(t, s.CallTool(t.Context(), "it", map[string]any{"word": "x"}).Fault())
@@ -296,47 +296,6 @@ func TestListFormsOfFailures(t *testing.T) {
 	})
 }
 
-// TestDeadlineInStandard shows where the limit stands when it is asked for: outside of
-// the inner recovery, inside of the user's own middlewares.
-func TestDeadlineInStandard(t *testing.T) {
-	harness.Each(t, append(harness.Tools(), harness.Others()...), func(t *testing.T, at harness.Place) {
-		synctest.Test(t, func(t *testing.T) { deadlineInStandard(t, at) })
-	})
-}
-
-func deadlineInStandard(t *testing.T, at harness.Place) {
-	t.Helper()
-	log := harness.NewLog(slog.LevelInfo)
-	var tr harness.Trace
-	release := make(chan struct{})
-	s := harness.Start(t, at, harness.Setup{
-		Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-			Logger:   log.Logger(),
-			Recover:  &mcprecover.Options{OnPanic: func(context.Context, *mcprecover.PanicError) { tr.Note("recover") }},
-			Deadline: &deadline.Options{Limit: 50 * time.Millisecond, Grace: time.Millisecond},
-		}, tr.Middleware("a"))},
-		Handlers: map[string]harness.Handler{
-			"good":   tr.Handler("h", harness.Succeed()),
-			"panic":  tr.Handler("h", harness.Panic(errCanary)),
-			"goexit": func(context.Context, mcp.Request) (mcp.Result, error) { runtime.Goexit(); return nil, nil },
-			"stuck": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
-				<-release
-				return harness.Success(req), nil
-			},
-		},
-	})
-	tr.Take()
-	require.Equal(t, "fine", s.Call(t, "good").Text())
-	require.Equal(t, ">a h <a", tr.Take())
-	require.Contains(t, s.Call(t, "panic").Text(), "Internal error: ")
-	require.Equal(t, ">a h recover <a", tr.Take())
-	require.Contains(t, s.Call(t, "goexit").Text(), "Internal error: ")
-	require.Contains(t, s.Call(t, "stuck").Text(), "did not finish within 50 ms. It was told to stop, but is still running")
-	close(release)
-	synctest.Wait()
-	require.Len(t, log.Records(), 5) // panic, goexit, timeout, stuck, and its end
-}
-
 // TestSuccessIsUntouched compares, byte for byte, whole sessions with and without
 // the chain.
 func TestSuccessIsUntouched(t *testing.T) {
@@ -366,8 +325,8 @@ func TestSuccessIsUntouched(t *testing.T) {
 	}
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		all := everything(nil)
-		all.Batch = &batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}}
-		all.Budget.(*budget.Options).ReadMore = "good" // the server's own tool, beside which none is added
+		all.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}})
+		all.Budget = budget.New(&budget.Options{ReadMore: "good"}) // the server's own tool, beside which none is added
 		chains := [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}, {mcpchain.Standard(all)}}
 		sent := make([]string, len(chains))
 		for i, mw := range chains {
@@ -437,9 +396,9 @@ func failings() []failing {
 
 // chainOf returns the middlewares of a chain like "recover > mask", outermost first.
 func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
-	all := everything(log)
 	var mw []mcp.Middleware
 	for _, name := range strings.Split(chain, " > ") {
+		all := everything(log) // each with middlewares of its own
 		switch name {
 		case "recover":
 			mw = append(mw, mcprecover.New(&mcprecover.Options{Logger: log}))
@@ -452,21 +411,21 @@ func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
 		case "validate":
 			mw = append(mw, validate.New(nil))
 		case "deadline":
-			mw = append(mw, optional.Of(all.Deadline))
+			mw = append(mw, all.Deadline)
 		case "retry.Server":
-			mw = append(mw, optional.Of(all.RetryServer))
+			mw = append(mw, all.RetryServer)
 		case "degrade":
 			mw = append(mw, degrade.New(nil))
 		case "batch":
-			mw = append(mw, optional.Of(all.Batch))
+			mw = append(mw, all.Batch)
 		case "audit":
-			mw = append(mw, optional.Of(all.Audit))
+			mw = append(mw, all.Audit)
 		case "limit":
-			mw = append(mw, optional.Of(all.Limit))
+			mw = append(mw, all.Limit)
 		case "drain":
-			mw = append(mw, optional.Of(all.Drain))
+			mw = append(mw, all.Drain)
 		case "budget":
-			mw = append(mw, optional.Of(all.Budget))
+			mw = append(mw, all.Budget)
 		case "replay":
 			mw = append(mw, replay.New(nil))
 		case "state":
@@ -484,6 +443,9 @@ func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
 
 var firstLine = regexp.MustCompile(`^[A-Z][a-z]+( [A-Za-z]+)*: [^\n]+$`)
 
+// manyCalls are limits that no test meets.
+var manyCalls = []limit.Limit{{Calls: 1 << 30, Running: 1000}, {Scope: limit.ForAll, Running: 1000}}
+
 // everything returns options with all that Standard can do. Each failing tool has a
 // list form, whose name begins with "many-".
 func everything(log *slog.Logger) *mcpchain.Options {
@@ -493,15 +455,15 @@ func everything(log *slog.Logger) *mcpchain.Options {
 	}
 	return &mcpchain.Options{
 		Logger:      log,
-		Audit:       &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)},
+		Audit:       audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}),
 		Retry:       &retry.Options{InitialInterval: time.Millisecond},
-		Batch:       &batch.Options{Lists: lists},
-		Degrade:     &degrade.Options{},
-		Deadline:    &deadline.Options{Logger: log},
-		RetryServer: &retry.ServerOptions{InitialInterval: time.Microsecond},
-		Drain:       &drain.Options{Drain: &drain.Drain{}},
-		Budget:      &budget.Options{},
-		Limit:       &limit.Options{Limits: []limit.Limit{{Calls: 1 << 30, Running: 1000}, {Scope: limit.ForAll, Running: 1000}}, Logger: slog.New(slog.DiscardHandler)}, // callers here have no identity
+		Batch:       batch.New(&batch.Options{Lists: lists}),
+		Degrade:     degrade.New(nil),
+		Deadline:    deadline.New(&deadline.Options{Logger: log}),
+		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond}),
+		Drain:       drain.New(&drain.Options{Drain: &drain.Drain{}}),
+		Budget:      budget.New(nil),
+		Limit:       limit.New(&limit.Options{Limits: manyCalls, Logger: slog.New(slog.DiscardHandler)}), // callers here have no identity
 	}
 }
 
@@ -686,96 +648,6 @@ func pair(t *testing.T, at harness.Place, chain string) map[string]string {
 	}
 	return answers
 }
-
-// TestServerAndHandler proves that a chain around the server and another around the
-// one handler act as one.
-func TestServerAndHandler(t *testing.T) {
-	shapes := []harness.Shape{harness.WrapAddTool, harness.WrapTool, harness.WrapResource, harness.WrapPrompt}
-	harness.Each(t, shapes, func(t *testing.T, at harness.Place) {
-		for _, inner := range []string{"standard", "recover", "correlate", "mask"} {
-			log := harness.NewLog(slog.LevelInfo)
-			handlers := map[string]harness.Handler{}
-			for _, f := range failings() {
-				if at.Shape.Tool() || !f.told {
-					handlers[f.name] = f.h
-				}
-			}
-			s := harness.Start(t, at, harness.Setup{Handlers: handlers, Middleware: chainOf(inner, log.Logger())})
-			s.Server.AddReceivingMiddleware(chainOf("standard", log.Logger())...)
-			for _, f := range failings() {
-				if handlers[f.name] == nil || f.name == "nil" && (at.Shape.Typed() || at.Shape == harness.WrapResource && inner != "standard" && inner != "recover") {
-					continue
-				}
-				before := len(log.Records())
-				got := s.Call(t, f.name)
-				about := fmt.Sprintf("%s with %s", f.name, inner)
-				require.NotNil(t, got.Fault(), about)
-				require.NotContains(t, string(got.Wire), harness.Canary, about)
-				require.Len(t, log.Records(), before+1, about)
-				if !f.byCode {
-					require.Equal(t, log.Records()[before]["reference"], got.Reference(), about)
-				}
-			}
-		}
-	})
-}
-
-// TestOnAClient proves that the chain may stand around what a server asks of a
-// client, too.
-func TestOnAClient(t *testing.T) {
-	log := harness.NewLog(slog.LevelInfo)
-	var asked error
-	s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Older}, harness.Setup{
-		Handlers: map[string]harness.Handler{"it": func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-			_, asked = req.(*mcp.CallToolRequest).Session.Elicit(ctx, &mcp.ElicitParams{Message: "how many?"})
-			return harness.Success(req), nil
-		}},
-		Client: &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { panic(errCanary) }},
-	})
-	s.Caller.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()}))
-	require.Equal(t, "fine", s.Call(t, "it").Text())
-	f, failed := middleware.FaultOf(nil, asked)
-	require.True(t, failed)
-	require.Equal(t, fault.KindInternal, f.Kind())
-	require.Equal(t, f.Reference(), log.Only(t)["reference"])
-	require.Equal(t, "elicitation/create", log.Only(t)["method"])
-	require.NotContains(t, s.Received(), harness.Canary)
-}
-
-// TestWhatNotEvenAnErrorSays runs errors that cannot be printed, which end the
-// process when the SDK prints them.
-func TestWhatNotEvenAnErrorSays(t *testing.T) {
-	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
-		log := harness.NewLog(slog.LevelInfo)
-		s := harness.Start(t, at, harness.Setup{
-			Handlers: map[string]harness.Handler{
-				"typed-nil": harness.Fail((*fs.PathError)(nil)), "nil-fault": harness.Fail((*fault.Error)(nil)), "evil": harness.Fail(evil{}),
-				"ring": harness.Fail(&ring{}), "list": harness.Fail(errorList{errCanary}),
-			},
-			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: log.Logger()})},
-		})
-		for i, name := range []string{"typed-nil", "nil-fault", "evil", "ring", "list"} {
-			got := s.Call(t, name)
-			require.Contains(t, got.Text(), "Internal error: ", name)
-			require.NotContains(t, string(got.Wire), harness.Canary, name)
-			require.Len(t, log.Records(), i+1, name)
-		}
-	})
-}
-
-type evil struct{}
-
-func (evil) Error() string { panic(harness.Canary) }
-
-type ring struct{}
-
-func (*ring) Error() string   { return harness.Canary }
-func (r *ring) Unwrap() error { return r }
-
-// errorList cannot be compared.
-type errorList []error
-
-func (errorList) Error() string { return harness.Canary }
 
 // TestManyCallsAtOnce runs mixed calls through the chain and leaves nothing behind.
 func TestManyCallsAtOnce(t *testing.T) {

@@ -65,17 +65,17 @@ func TestNothingIsDeniedAfterAWrite(t *testing.T) {
 							tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`)
 						},
 						Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-							Audit: &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
+							Audit: audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 								mu.Lock()
 								defer mu.Unlock()
 								for _, e := range entries {
 									kept.Write(e.Line)
 								}
 								return nil
-							}, nil)},
+							}, nil)}),
 							Validate:    &validate.Options{AfterFailure: true, Violations: violationsOf},
-							Replay:      &replay.Options{},
-							RetryServer: &retry.ServerOptions{},
+							Replay:      replay.New(nil),
+							RetryServer: retry.Server(nil),
 						})},
 					})
 					for range 2 {

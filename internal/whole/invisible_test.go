@@ -56,12 +56,12 @@ func TestInvisibleCharactersHideNothing(t *testing.T) {
 		options := &mcpchain.Options{
 			Logger:    slog.New(mask.LogHandler(clean.Handler(), nil)),
 			Correlate: &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}},
-			Audit: &audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
+			Audit: audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 				for _, e := range entries {
 					lines += string(e.Line) + "\n"
 				}
 				return nil
-			}, nil)},
+			}, nil)}),
 		}
 		handlers := map[string]harness.Handler{}
 		some := invisible

@@ -30,7 +30,7 @@ func TestHowOftenAServerIsAskedForItsTools(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	quiet := slog.New(slog.DiscardHandler)
 	audited := func() *mcpchain.Options {
-		return &mcpchain.Options{Logger: quiet, Retry: &retry.Options{RefuseAfter: -1}, Audit: &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}}
+		return &mcpchain.Options{Logger: quiet, Retry: &retry.Options{RefuseAfter: -1}, Audit: audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)})}
 	}
 	plain := func() *mcpchain.Options {
 		return &mcpchain.Options{Logger: quiet, Retry: &retry.Options{RefuseAfter: -1}}

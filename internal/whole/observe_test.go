@@ -34,10 +34,10 @@ func observing(log *slog.Logger) mcp.Middleware {
 		Correlate: &correlate.Options{Advanced: correlate.Advanced{ReferenceInSuccess: true}},
 		Validate:  &validate.Options{RawTools: true, StrictPrompts: true, UnknownToolAsToolError: true},
 		Retry:     &retry.Options{RefuseAfter: 2},
-		Limit:     &limit.Options{Limits: []limit.Limit{{Calls: 1, Scope: limit.ForAll}}},
-		Deadline:  &deadline.Options{},
-		Drain:     &drain.Options{Drain: &drain.Drain{}},
-		Budget:    &budget.Options{},
+		Limit:     limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1, Scope: limit.ForAll}}}),
+		Deadline:  deadline.New(nil),
+		Drain:     drain.New(&drain.Options{Drain: &drain.Drain{}}),
+		Budget:    budget.New(nil),
 	})
 }
 

@@ -61,7 +61,7 @@ func TestAnOutageDoesNotMultiplyItself(t *testing.T) {
 				}
 				opts := &mcpchain.Options{Logger: slog.New(slog.DiscardHandler)}
 				if c.audit {
-					opts.Audit = &audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}
+					opts.Audit = audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)})
 				}
 				server.AddReceivingMiddleware(mcpchain.Standard(opts), func(next mcp.MethodHandler) mcp.MethodHandler {
 					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -90,8 +90,8 @@ func TestOneReading(t *testing.T) {
 					s.AddTool(&mcp.Tool{Name: "single", InputSchema: schema}, middleware.Tool(pays.raw, mcpchain.Standard(nil)))
 					s.AddTool(&mcp.Tool{Name: "checked", InputSchema: schema}, validate.Tool(schema, pays.raw))
 				}, Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
-					Logger: quiet(), Validate: options, Audit: &audit.Options{Log: log}, Replay: &replay.Options{},
-					Batch: &batch.Options{Lists: []batch.List{{Tool: "raw", Item: "order", As: "raws"}}},
+					Logger: quiet(), Validate: options, Audit: audit.New(&audit.Options{Log: log}), Replay: replay.New(nil),
+					Batch: batch.New(&batch.Options{Lists: []batch.List{{Tool: "raw", Item: "order", As: "raws"}}}),
 				})}})
 				call := func(tool, args, key string) *mcp.CallToolResult {
 					params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)}

@@ -82,23 +82,6 @@ func readmeHandlers(
 	server.AddPrompt(prompt, middleware.Prompt(get, guard))        // a prompt
 }
 
-// readmeWrap makes handlers that stand in options fail.
-func readmeWrap(
-	complete func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error),
-	ask func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error),
-) (*mcp.ServerOptions, *mcp.ClientOptions) {
-	guard := middleware.Chain(mcprecover.New(nil), mask.New(nil))
-
-	ofServer := &mcp.ServerOptions{
-		CompletionHandler: middleware.Wrap(complete, guard),
-	}
-	ofClient := &mcp.ClientOptions{
-		ElicitationHandler: middleware.Wrap(ask, guard), // a panic would end the client
-	}
-
-	return ofServer, ofClient
-}
-
 func readmeHTTP(server *mcp.Server) {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	guarded := auth.RequireBearerToken(verify, nil)(handler)
@@ -128,7 +111,7 @@ func readmeAgent(client *mcp.Client) {
 }
 
 // readmeClassify is docs/errors.md.
-func readmeClassify(err error) (*fault.Error, retry.Hint) {
+func readmeClassify(err error) (*fault.Error, fault.Hint) {
 	known := middleware.Classify(err) // its kind, and the public text
 	hint := middleware.HintOf(err)    // whether a second try can help, and when
 	return known, hint
@@ -280,12 +263,12 @@ func count(next mcp.MethodHandler) mcp.MethodHandler {
 func readmeLoad(server *mcp.Server) *drain.Drain {
 	d := &drain.Drain{Lag: 2 * time.Second}
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Drain:  &drain.Options{Drain: d}, // d.Shutdown(ctx) on SIGTERM; d.Ready() is /readyz
-		Budget: &budget.Options{},        // 10,000 tokens an answer; the rest by read_more
-		Limit: &limit.Options{Limits: []limit.Limit{
+		Drain:  drain.New(&drain.Options{Drain: d}), // d.Shutdown(ctx) on SIGTERM; d.Ready() is /readyz
+		Budget: budget.New(nil),                     // 10,000 tokens an answer; the rest by read_more
+		Limit: limit.New(&limit.Options{Limits: []limit.Limit{
 			{Scope: limit.PerOwner, Calls: 60, Per: time.Minute, Running: 4},
 			{Scope: limit.ForAll, Running: 64},
-		}},
+		}}),
 	}))
 	return d
 }
@@ -298,7 +281,7 @@ func readmeAudit(server *mcp.Server, dir string, key []byte) error {
 	defer records.Close() // when nothing is called any more
 
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Audit: &audit.Options{Log: records},
+		Audit: audit.New(&audit.Options{Log: records}),
 	}))
 	return nil
 }
@@ -313,8 +296,8 @@ func readmeVerify(dir string, key []byte, kept []audit.Head) error {
 func readmeStores(server *mcp.Server) {
 	shared := store.NewMemory(nil) // for many machines: mcpredis.New(client, nil)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Replay: &replay.Options{Store: shared},
-		State:  &state.Options{Store: shared, Argument: "cart", NewTool: "new_cart"},
+		Replay: replay.New(&replay.Options{Store: shared}),
+		State:  state.New(&state.Options{Store: shared, Argument: "cart", NewTool: "new_cart"}),
 	}))
 }
 
@@ -346,9 +329,9 @@ func readFiles(ctx context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallT
 
 func readmeLists(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Batch: &batch.Options{Lists: []batch.List{
+		Batch: batch.New(&batch.Options{Lists: []batch.List{
 			{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"},
-		}},
+		}}),
 	}))
 }
 
@@ -434,7 +417,7 @@ func readmePayment(err error, limit time.Duration, id string) error {
 
 func readmeRetryServer(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		RetryServer: &retry.ServerOptions{MaxAttempts: 3, Budget: 10 * time.Second},
+		RetryServer: retry.Server(&retry.ServerOptions{MaxAttempts: 3, Budget: 10 * time.Second}),
 	}))
 }
 
@@ -452,10 +435,10 @@ func readmeRetryClient(ctx context.Context, client *mcp.Client, session *mcp.Cli
 
 func readmeDeadline(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Deadline: &deadline.Options{
+		Deadline: deadline.New(&deadline.Options{
 			Limit: 20 * time.Second, // of a call that has none of its own
 			Tools: map[string]time.Duration{"export": 2 * time.Minute},
-		},
+		}),
 	}))
 	server.AddSendingMiddleware(deadline.Sending()) // a person who is asked something may think for longer
 }
@@ -489,21 +472,21 @@ func readmeOperate(server *mcp.Server, tenantOf func(context.Context) string) *c
 		},
 	}
 
-	var calls correlate.Counters
-	expvar.Publish("mcp", &calls)
+	calls := expvar.NewMap("mcp")
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Correlate: &correlate.Options{Observe: calls.Observe, Stats: &calls.Stats},
+		Correlate: &correlate.Options{Observe: func(_ context.Context, e correlate.Event) {
+			calls.Add(fmt.Sprintln(e.Method, e.Tool, e.Outcome, e.Kind, e.Party), 1)
+		}},
 	}))
 	return options
 }
 
-func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger {
+func readmeSinks(file, network, spool, pager slog.Handler) *slog.Logger {
 	service := sinks.Failover(network, spool)
 	logger := slog.New(sinks.Fanout(
 		file,
 		sinks.Pipe(service, mask.SlogMiddleware(nil)), // scrubbed, because it leaves the company
 		sinks.Router(sinks.Route{To: pager, When: sinks.Attr("outcome", "panic")}),
-		correlate.Sample(summary, time.Minute), // each failure once a minute, with "repeated"
 	))
 	return logger
 }
@@ -511,7 +494,7 @@ func readmeSinks(file, network, spool, pager, summary slog.Handler) *slog.Logger
 func readmeGo(ctx context.Context, fetch func(context.Context) error) error {
 	done := mcprecover.Go(ctx, fetch)
 	// ... other work ...
-	return <-done // a *mcprecover.PanicError if fetch panicked
+	return <-done // a *fault.PanicError if fetch panicked
 }
 
 // pages returns what stands between the fences of this language in the README and
@@ -574,7 +557,7 @@ func TestPay(t *testing.T) {
 
 		mcptest.Expect{
 			Kind:  fault.KindConflict,
-			Retry: retry.No,
+			Retry: fault.RetryNo,
 			Steps: []string{"get_lock"},
 			Text:  []string{"the account is locked"},
 		}.Check(t, res, err)
@@ -797,7 +780,7 @@ func readmeCode(t *testing.T) {
 	require.NotPanics(t, func() {
 		correlate.New(readmeOperate(mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil), func(context.Context) string { return "acme" }))
 	})
-	readmeSinks(slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler).Info("to all")
+	readmeSinks(slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler, slog.DiscardHandler).Info("to all")
 
 	failing := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("sqlite: database is locked (5)")
@@ -809,13 +792,6 @@ func readmeCode(t *testing.T) {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, failing,
 		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil },
 		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
-	ofServer, ofClient := readmeWrap(
-		func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) { panic("hunter2") },
-		func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { panic("hunter2") })
-	_, err := ofServer.CompletionHandler(t.Context(), &mcp.CompleteRequest{Params: &mcp.CompleteParams{}})
-	require.ErrorContains(t, err, "the server failed unexpectedly")
-	_, err = ofClient.ElicitationHandler(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{}})
-	require.ErrorContains(t, err, "the client failed unexpectedly")
 	readmeSome(server)
 	readmeOptions(server, slog.New(slog.DiscardHandler), nil)
 	readmeDeadline(server)
@@ -1064,8 +1040,8 @@ func readmeAnswers(t *testing.T) []string {
 		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
 		Retry:     &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time
 		Validate:  &validate.Options{Credentials: validate.RefuseCredentials},
-		Deadline:  &deadline.Options{Limit: 20 * time.Second},
-		Batch:     &batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}},
+		Deadline:  deadline.New(&deadline.Options{Limit: 20 * time.Second}),
+		Batch:     batch.New(&batch.Options{Lists: []batch.List{{Tool: "get_user", Item: "user_id", As: "get_users", Items: "user_ids"}}}),
 	}))
 
 	ours, theirs := mcp.NewInMemoryTransports()

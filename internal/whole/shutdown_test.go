@@ -66,9 +66,9 @@ func TestACallThatTheEndOfTheServerCut(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%v", name, tool, limit), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						log, d := harness.NewLog(slog.LevelInfo), &drain.Drain{}
-						opts := &mcpchain.Options{Logger: log.Logger(), Drain: &drain.Options{Drain: d}}
+						opts := &mcpchain.Options{Logger: log.Logger(), Drain: drain.New(&drain.Options{Drain: d})}
 						if limit {
-							opts.Deadline = &deadline.Options{}
+							opts.Deadline = deadline.New(nil)
 						}
 						ended := false
 						session := connected(t, mcpchain.Standard(opts), a.annotations, func(ctx context.Context) error {

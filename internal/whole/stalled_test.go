@@ -54,7 +54,7 @@ func TestAStalledLogStopsNoCall(t *testing.T) {
 			<-release
 			return nil, nil, errors.New("released")
 		})
-		server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Deadline: &deadline.Options{Limit: time.Second, Grace: 100 * time.Millisecond}}))
+		server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Deadline: deadline.New(&deadline.Options{Limit: time.Second, Grace: 100 * time.Millisecond})}))
 		here, there := mcp.NewInMemoryTransports()
 		ss, err := server.Connect(t.Context(), here, nil)
 		require.NoError(t, err)

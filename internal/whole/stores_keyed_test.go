@@ -18,15 +18,15 @@ import (
 // failure of unknown effect comes again, and is no fresh try.
 func TestAKeyInTheAdvice(t *testing.T) {
 	refused := fault.New(fault.KindServiceUnavailable, "busy").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-	rerun := &replay.Options{Rerun: func(string) bool { return true }}
+	rerun := replay.New(&replay.Options{Rerun: func(string) bool { return true }})
 	for name, tc := range map[string]struct {
-		options *replay.Options
-		fails   error
-		says    string
-		runs    int
+		replay mcp.Middleware
+		fails  error
+		says   string
+		runs   int
 	}{
-		"kept":            {&replay.Options{}, syscall.ECONNRESET, "Connection failed", 1},
-		"had no effect":   {&replay.Options{}, refused, "Nothing was changed by this call", 2},
+		"kept":            {replay.New(nil), syscall.ECONNRESET, "Connection failed", 1},
+		"had no effect":   {replay.New(nil), refused, "Nothing was changed by this call", 2},
 		"is run again":    {rerun, syscall.ECONNRESET, "With the same idempotency key it takes effect only once", 2},
 		"no key is known": {nil, syscall.ECONNRESET, "Connection failed", 2},
 	} {
@@ -34,7 +34,7 @@ func TestAKeyInTheAdvice(t *testing.T) {
 			runs := 0
 			s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{
 				Handlers:   map[string]harness.Handler{"add": func(context.Context, mcp.Request) (mcp.Result, error) { runs++; return nil, tc.fails }},
-				Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Replay: tc.options})},
+				Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Replay: tc.replay})},
 			})
 			for range 2 {
 				res, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{

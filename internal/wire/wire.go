@@ -17,7 +17,6 @@ const (
 	DegradedKey  = Prefix + "degraded"        // of an answer: which of its parts are missing or old, see package degrade
 	LeftOutKey   = Prefix + "left_out"        // of an answer: what was too large for it, see package budget
 
-	ToolFailureKey = "io.modelcontextprotocol/toolFailure" // of a draft of the specification, where it is asked for
 )
 
 // A refusal of package limit has the code and the detail, which is the name of the limit. They are

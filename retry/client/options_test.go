@@ -4,15 +4,12 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
 // calling makes a call of a tool that reads, which fails.
@@ -42,23 +39,6 @@ func TestCallbacksThatPanic(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				require.Equal(t, tc.calls, calling(&tc.o))
 			})
-		})
-	}
-}
-
-// A call that carries on from a number that its caller gave counts from there; a number
-// that is not under our key is somebody else's.
-func TestWhoseNumberItIs(t *testing.T) {
-	for key, want := range map[string][]any{wire.AttemptKey: {2, 3, 4}, "attempt": {nil, 2, 3}} {
-		synctest.Test(t, func(t *testing.T) {
-			var got []any
-			handler := New(nil)(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
-				got = append(got, req.GetParams().GetMeta()[wire.AttemptKey])
-				return nil, fault.RateLimited("it", time.Second)
-			})
-			_, err := handler(t.Context(), call.MethodReadResource, &mcp.ClientRequest[mcp.Params]{Params: &mcp.ReadResourceParams{URI: "x:y", Meta: mcp.Meta{key: 2}}})
-			require.ErrorIs(t, err, fault.KindRateLimited)
-			require.Equal(t, want, got)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -16,13 +17,16 @@ var ErrText = &analysis.Analyzer{
 	Name: "errtext",
 	Doc: `report texts of errors in the content of a CallToolResult
 
-A text in the content is the tool's own, and no middleware can mask it. Return the error,
-or hand it to CallToolResult.SetError. Errors that are worded by the function they come
-from (errors.New, or fmt.Errorf without another error) or that come from parsers of texts
-(strconv, time, encoding/json ...) are not reported, and neither is *fault.Error, whose
-text is public. What a function of the package is handed, all its calls decide.`,
+A text in the content is the tool's own, and no middleware can mask it. A typed handler
+returns the error, others hand it to CallToolResult.SetError. The check looks at packages
+that import the mask, themselves or by others: without it nothing would be masked. Errors
+that are worded by the function they come from (errors.New, or fmt.Errorf without another
+error) or that come from parsers of texts (strconv, time, encoding/json ...) are not
+reported, and neither is *fault.Error, whose text is public. A helper that makes a result
+of a text or of an error is reported once in a package, at the first call that shows such
+an error.`,
 	URL:       url("errtext"),
-	Requires:  []*analysis.Analyzer{inspect.Analyzer, handlers, callers},
+	Requires:  []*analysis.Analyzer{inspect.Analyzer, handlers},
 	FactTypes: []analysis.Fact{(*showsFact)(nil), (*wordedFact)(nil)},
 	Run:       runErrText,
 }
@@ -35,8 +39,8 @@ var parses = map[string]bool{
 	"github.com/go-playground/validator/v10": true, "github.com/go-viper/mapstructure/v2": true, "github.com/mitchellh/mapstructure": true,
 }
 
-// A showsFact says which string parameters of a function become content of the result
-// that the function returns.
+// A showsFact says which parameters of a function, texts or errors, become content of the
+// result that the function returns.
 type showsFact struct{ Params []int }
 
 func (*showsFact) AFact()           {}
@@ -51,30 +55,60 @@ func (*wordedFact) String() string { return "worded" }
 func runErrText(pass *analysis.Pass) (any, error) {
 	exportWorded(pass)
 	exportShows(pass)
-	typed := map[ast.Node]*handler{}
-	for _, h := range handlersOf(pass) {
-		if h.typed {
-			typed[h.node] = h
-		}
+	if !importsMask(pass.Pkg, map[*types.Package]bool{}) {
+		return nil, nil //nolint:nilnil // the analyzer has no result
 	}
+	of := map[ast.Node]*handler{}
+	for _, h := range handlersOf(pass) {
+		of[h.node] = h
+	}
+	helpers := map[*types.Func][]ast.Expr{} // the texts that are shown by each
 	nodes(pass, func(c inspector.Cursor) {
 		switch n := c.Node().(type) {
 		case *ast.CompositeLit:
 			if shown := contentText(pass, n); shown != nil && inToolResult(pass, c) {
-				report(pass, c, shown, typed)
+				report(pass, c, shown, of[enclosing(c)])
 			}
 		case *ast.CallExpr:
-			var shows showsFact
-			if f := callee(pass, n); f != nil && pass.ImportObjectFact(f, &shows) {
-				for _, i := range shows.Params {
-					if i < len(n.Args) {
-						report(pass, c, n.Args[i], nil)
-					}
+			f := callee(pass, n)
+			for _, i := range shownBy(pass, f) {
+				if i < len(n.Args) && leakIn(pass, enclosing(c), n.Args[i]) != nil {
+					helpers[f] = append(helpers[f], n.Args[i])
 				}
 			}
 		}
 	}, (*ast.CompositeLit)(nil), (*ast.CallExpr)(nil))
+	for f, texts := range helpers {
+		what := "the text of this error becomes"
+		if len(texts) > 1 {
+			what = fmt.Sprintf("the texts of this error and of %d more become", len(texts)-1)
+		}
+		pass.Report(analysis.Diagnostic{
+			Pos: texts[0].Pos(), End: texts[0].End(),
+			Message: what + " content by " + f.Name() + ", which no middleware can mask; let " + f.Name() + " take the error, and use CallToolResult.SetError",
+		})
+	}
 	return nil, nil //nolint:nilnil // the analyzer has no result
+}
+
+// importsMask reports whether a package or one that it imports uses the mask, alone or in a chain. Where none
+// stands, the text of an error is as good as the error.
+func importsMask(p *types.Package, seen map[*types.Package]bool) bool {
+	if seen[p] {
+		return false
+	}
+	seen[p] = true
+	return p.Path() == chainPath || p.Path() == chainPath+"/mask" ||
+		slices.ContainsFunc(p.Imports(), func(p *types.Package) bool { return importsMask(p, seen) })
+}
+
+// shownBy returns which parameters of a function become content.
+func shownBy(pass *analysis.Pass, f *types.Func) []int {
+	var fact showsFact
+	if f != nil {
+		pass.ImportObjectFact(f, &fact)
+	}
+	return fact.Params
 }
 
 // contentText returns the text of a literal of mcp.TextContent.
@@ -99,20 +133,34 @@ func inToolResult(pass *analysis.Pass, c inspector.Cursor) bool {
 	return false
 }
 
-func report(pass *analysis.Pass, c inspector.Cursor, shown ast.Expr, typed map[ast.Node]*handler) {
-	f := enclosing(c)
-	leak := errorIn(pass, f, shown)
+// report reports a text that stands in a result, in a handler h or, if h is nil, in another function.
+func report(pass *analysis.Pass, c inspector.Cursor, shown ast.Expr, h *handler) {
+	leak := errorIn(pass, enclosing(c), shown)
 	if leak == nil {
 		return
 	}
 	d := analysis.Diagnostic{
 		Pos: shown.Pos(), End: shown.End(),
-		Message: "the text of this error becomes content of the result, which no middleware can mask; return the error, or use CallToolResult.SetError",
+		Message: "the text of this error becomes content, which no middleware can mask; ",
 	}
-	if typed[f] != nil {
+	switch {
+	case h == nil:
+		d.Message += "use CallToolResult.SetError"
+	case h.typed:
+		d.Message += "return the error"
 		d.SuggestedFixes = returnError(pass, c, shown, leak)
+	default:
+		d.Message += "use CallToolResult.SetError: where no mask stands, an error that a raw handler returns hides its text from the model"
 	}
 	pass.Report(d)
+}
+
+// leakIn returns the error whose text a helper is given: the error itself, or a text of it.
+func leakIn(pass *analysis.Pass, f ast.Node, given ast.Expr) ast.Expr {
+	if leak := leaking(pass, f, given); leak != nil {
+		return leak
+	}
+	return errorIn(pass, f, given)
 }
 
 // errorIn returns the error whose text is part of a text: err.Error() or err itself, alone,
@@ -149,13 +197,17 @@ func errorIn(pass *analysis.Pass, f ast.Node, shown ast.Expr) ast.Expr {
 // leaking returns e if it is an error whose words were not chosen for the caller.
 func leaking(pass *analysis.Pass, f ast.Node, e ast.Expr) ast.Expr {
 	t := pass.TypesInfo.TypeOf(e)
-	if !isError(t) || isPublicError(t) || f == nil || isWorded(pass, f, e) {
-		return nil
-	}
-	if isOwnType(pass, t) {
+	if !isError(t) || isPublicError(t) || f == nil || isWorded(pass, f, e) || isOwnType(pass, t) || isParameter(pass, f, e) {
 		return nil
 	}
 	return e
+}
+
+// isParameter reports whether e is what the function is called with, so that each of its calls is looked at.
+func isParameter(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
+	v, isVar := object(pass, e).(*types.Var)
+	sig, ok := signatureOf(pass, f)
+	return isVar && ok && slices.Contains(slices.Collect(sig.Params().Variables()), v)
 }
 
 // isOwnType reports whether an error has a concrete type of this package, which chooses its
@@ -173,7 +225,7 @@ func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 		called := callee(pass, e)
 		switch {
 		case called == nil:
-			return handedTo(pass).each(object(pass, e.Fun), func(value ast.Expr, _ ast.Node) bool { return wordsErrors(pass, value) })
+			return true // a variable that holds a function: nobody knows which
 		case isFunc(called, "errors", "New"):
 			return true
 		case isFunc(called, "fmt", "Errorf"):
@@ -199,7 +251,7 @@ func isWorded(pass *analysis.Pass, f ast.Node, e ast.Expr) bool {
 		if value := assigned(pass, f, obj, e.Pos()); value != nil {
 			return isWorded(pass, f, value)
 		}
-		return handedTo(pass).each(obj, func(value ast.Expr, in ast.Node) bool { return in != nil && isWorded(pass, in, value) })
+		return false
 	case *ast.SelectorExpr:
 		v, ok := pass.TypesInfo.ObjectOf(e.Sel).(*types.Var)
 		return ok && !v.IsField() // another package's sentinel
@@ -251,31 +303,6 @@ func returnsOnlyWorded(pass *analysis.Pass, f ast.Node, body *ast.BlockStmt, res
 	return worded && returns
 }
 
-// handedTo returns what [callers] found.
-func handedTo(pass *analysis.Pass) *handedOver {
-	all, _ := pass.ResultOf[callers].(*handedOver)
-	return all
-}
-
-// wordsErrors reports whether a function, as a value, words every error that it returns.
-func wordsErrors(pass *analysis.Pass, f ast.Expr) bool {
-	switch f := ast.Unparen(f).(type) {
-	case *ast.FuncLit:
-		sig, ok := pass.TypesInfo.TypeOf(f).(*types.Signature)
-		if !ok || sig.Results().Len() == 0 {
-			return false
-		}
-		return returnsOnlyWorded(pass, f, f.Body, sig.Results().At(sig.Results().Len()-1))
-	case *ast.Ident, *ast.SelectorExpr:
-		obj := object(pass, f)
-		if fun, ok := obj.(*types.Func); ok {
-			return pass.ImportObjectFact(fun.Origin(), &wordedFact{})
-		}
-		return handedTo(pass).each(obj, func(value ast.Expr, _ ast.Node) bool { return wordsErrors(pass, value) })
-	}
-	return false
-}
-
 // returnsWorded reports whether a return gives a worded error, or the named result is one.
 func returnsWorded(pass *analysis.Pass, f ast.Node, ret *ast.ReturnStmt, result *types.Var) bool {
 	if n := len(ret.Results); n > 0 {
@@ -294,16 +321,16 @@ func exportShows(pass *analysis.Pass) {
 			if sig.Results().Len() == 0 || !isType(sig.Results().At(0).Type(), mcpPath, "CallToolResult") || pass.ImportObjectFact(f, &showsFact{}) {
 				return
 			}
-			var shows showsFact
+			var fact showsFact
 			for i := range sig.Params().Len() {
 				p := sig.Params().At(i)
 				basic, ok := types.Unalias(p.Type()).(*types.Basic)
-				if ok && basic.Kind() == types.String && shownIn(pass, decl.Body, p) {
-					shows.Params = append(shows.Params, i)
+				if (ok && basic.Kind() == types.String || types.IsInterface(p.Type()) && isError(p.Type())) && shownIn(pass, decl.Body, p) {
+					fact.Params = append(fact.Params, i)
 				}
 			}
-			if shows.Params != nil {
-				pass.ExportObjectFact(f, &shows)
+			if fact.Params != nil {
+				pass.ExportObjectFact(f, &fact)
 				changed = true
 			}
 		})
@@ -321,11 +348,8 @@ func shownIn(pass *analysis.Pass, body *ast.BlockStmt, p *types.Var) bool {
 		case *ast.CompositeLit:
 			found = found || partOf(pass, contentText(pass, n), p)
 		case *ast.CallExpr:
-			var shows showsFact
-			if f := callee(pass, n); f != nil && pass.ImportObjectFact(f, &shows) {
-				for _, i := range shows.Params {
-					found = found || i < len(n.Args) && partOf(pass, n.Args[i], p)
-				}
+			for _, i := range shownBy(pass, callee(pass, n)) {
+				found = found || i < len(n.Args) && partOf(pass, n.Args[i], p)
 			}
 		}
 		return !found
@@ -333,7 +357,8 @@ func shownIn(pass *analysis.Pass, body *ast.BlockStmt, p *types.Var) bool {
 	return found
 }
 
-// partOf reports whether a variable is a text, or a part of it that is concatenated.
+// partOf reports whether a variable is a text, or a part of it that is concatenated. The text of an error is
+// a part of the error.
 func partOf(pass *analysis.Pass, shown ast.Expr, p *types.Var) bool {
 	switch e := ast.Unparen(shown).(type) {
 	case *ast.Ident:
@@ -341,12 +366,11 @@ func partOf(pass *analysis.Pass, shown ast.Expr, p *types.Var) bool {
 	case *ast.BinaryExpr:
 		return partOf(pass, e.X, p) || partOf(pass, e.Y, p)
 	case *ast.CallExpr:
+		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok && sel.Sel.Name == "Error" && len(e.Args) == 0 {
+			return partOf(pass, sel.X, p)
+		}
 		if isFunc(callee(pass, e), "fmt", "Sprint", "Sprintf", "Sprintln") {
-			for _, arg := range e.Args {
-				if partOf(pass, arg, p) {
-					return true
-				}
-			}
+			return slices.ContainsFunc(e.Args, func(arg ast.Expr) bool { return partOf(pass, arg, p) })
 		}
 	}
 	return false

@@ -19,14 +19,6 @@ type handler struct {
 	typed  bool   // a typed tool handler: it also has an input and an output
 }
 
-// input returns the parameter with the arguments of a typed handler, nil if it has none.
-func (h *handler) input() *types.Var {
-	if !h.typed {
-		return nil
-	}
-	return h.sig.Params().At(2)
-}
-
 // handlers finds the handlers of a package, for other checks.
 var handlers = &analysis.Analyzer{
 	Name:       "mcphandlers",

@@ -49,7 +49,7 @@ func TestGolangciLint(t *testing.T) {
 	for _, f := range found {
 		lines = append(lines, f[1]+" "+f[2])
 	}
-	require.Equal(t, []string{"15 argslog", "17 nilresult", "21 promptargs"}, lines, "%s", out)
+	require.Equal(t, []string{"15 goroutine", "17 nilresult", "21 promptargs"}, lines, "%s", out)
 }
 
 // run runs a command that has to succeed, outside of the workspace.

@@ -64,12 +64,12 @@ func chains(logger *slog.Logger) map[string]mcp.Middleware {
 	return map[string]mcp.Middleware{
 		everything: mcpchain.Standard(&mcpchain.Options{
 			Logger:      logger,
-			Audit:       records,
+			Audit:       audit.New(records),
 			Validate:    &validate.Options{RawTools: true},
-			Batch:       lists,
-			Degrade:     &degrade.Options{},
-			Deadline:    limits,
-			RetryServer: &retry.ServerOptions{InitialInterval: time.Millisecond},
+			Batch:       batch.New(lists),
+			Degrade:     degrade.New(nil),
+			Deadline:    deadline.New(limits),
+			RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Millisecond}),
 		}),
 		"recover":   mcprecover.New(&mcprecover.Options{Logger: logger}),
 		"correlate": correlate.New(&correlate.Options{Logger: logger}),

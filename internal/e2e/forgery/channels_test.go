@@ -27,7 +27,7 @@ type channel struct {
 	// which a service or another caller may have written.
 	handle func(ctx context.Context, req mcp.Request, text string) (mcp.Result, error)
 	// around stands next to the handler.
-	around func(text string) middleware.Middleware
+	around func(text string) mcp.Middleware
 	items  bool // the answer is a list
 	bare   bool // the text stands behind no label of ours, and may begin with that of a kind
 }
@@ -105,8 +105,8 @@ func channels() []channel {
 		{name: "panic", handle: func(_ context.Context, _ mcp.Request, x string) (mcp.Result, error) { panic(x) }},
 		{
 			name: "added", handle: func(context.Context, mcp.Request, string) (mcp.Result, error) { return nil, base() },
-			around: func(x string) middleware.Middleware {
-				return func(next middleware.Handler) middleware.Handler {
+			around: func(x string) mcp.Middleware {
+				return func(next mcp.MethodHandler) mcp.MethodHandler {
 					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 						res, err := next(ctx, method, req)
 						middleware.AddTo(ctx, res, err, func(f *fault.Error) *fault.Error {

@@ -44,7 +44,7 @@ type answer struct {
 
 // A target is a chain around the handlers of the channels.
 type target struct {
-	handle middleware.Handler
+	handle mcp.MethodHandler
 	mu     sync.Mutex
 	log    bytes.Buffer
 
@@ -114,8 +114,8 @@ func newTarget(c channel, reader mask.Reader) *target {
 			return fault.New("ruled", string(err)).Suggest(string(err))
 		})}},
 		Validate: &validate.Options{RawTools: true},
-		Batch:    &batch.Options{Lists: []batch.List{{Tool: "act", Item: "text", As: "act_all", Items: "texts"}}},
-		Degrade:  &degrade.Options{},
+		Batch:    batch.New(&batch.Options{Lists: []batch.List{{Tool: "act", Item: "text", As: "act_all", Items: "texts"}}}),
+		Degrade:  degrade.New(nil),
 	}, inner...)
 	s.handle = chain(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if res := lists(method); res != nil {

@@ -45,7 +45,7 @@ func Serve(t testing.TB, a *Authority, opts mcp.StreamableHTTPOptions) *Notes {
 	}
 	tool("read_note", "notes:read", &mcp.ToolAnnotations{ReadOnlyHint: true}, &n.Reads)
 	tool("write_note", "notes:write", nil, &n.Written)
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Replay: &replay.Options{}}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Replay: replay.New(nil)}))
 
 	mux := http.NewServeMux()
 	web := httptest.NewServer(mux)

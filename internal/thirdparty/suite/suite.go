@@ -29,7 +29,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/retry"
 )
 
 // A Case is one failure of a service.
@@ -43,7 +42,7 @@ type Case struct {
 // Told is what becomes of an error.
 type Told struct {
 	Kind  fault.Kind
-	Retry retry.Retryable
+	Retry fault.Retryable
 	After time.Duration
 	Party fault.Party
 }
@@ -59,8 +58,8 @@ func (t Told) String() string {
 
 // Shorter names for the tables of the tests.
 const (
-	Yes      = retry.Yes
-	No       = retry.No
+	Yes      = fault.RetryYes
+	No       = fault.RetryNo
 	Caller   = fault.PartyCaller
 	Server   = fault.PartyServer
 	Upstream = fault.PartyUpstream

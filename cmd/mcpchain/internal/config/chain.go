@@ -50,7 +50,7 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		opts.Retry.RefuseAfter = -1
 	}
 	if c.RetryReads {
-		opts.RetryServer = &retry.ServerOptions{}
+		opts.RetryServer = retry.Server(nil)
 	}
 	if c.Deadline > 0 || len(c.ToolDeadlines) > 0 {
 		times := &deadline.Options{Limit: time.Duration(c.Deadline), Tools: map[string]time.Duration{}}
@@ -60,9 +60,13 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		for name, d := range c.ToolDeadlines {
 			times.Tools[name] = time.Duration(d)
 		}
-		opts.Deadline = times
+		opts.Deadline = deadline.New(times)
 	}
 	limits := &limit.Options{}
+	keys := &replay.Options{}
+	if parts.Shared != nil {
+		keys.Store, limits.Shared = parts.Shared, parts.Shared
+	}
 	if c.RateEach > 0 || c.RunningEach > 0 {
 		limits.Limits = append(limits.Limits, limit.Limit{Scope: limit.PerOwner, Calls: c.RateEach, Running: c.RunningEach})
 	}
@@ -70,23 +74,19 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		limits.Limits = append(limits.Limits, limit.Limit{Scope: limit.ForAll, Calls: c.Rate, Running: c.Running})
 	}
 	if limits.Limits != nil {
-		opts.Limit = limits
+		opts.Limit = limit.New(limits)
 	}
 	if c.Budget > 0 {
-		opts.Budget = &budget.Options{Size: c.Budget}
+		opts.Budget = budget.New(&budget.Options{Size: c.Budget})
 	}
-	keys := &replay.Options{}
 	if c.Keys {
-		opts.Replay = keys
-	}
-	if parts.Shared != nil {
-		keys.Store, limits.Shared = parts.Shared, parts.Shared
+		opts.Replay = replay.New(keys)
 	}
 	if parts.Record != nil {
-		opts.Audit = &audit.Options{Log: parts.Record}
+		opts.Audit = audit.New(&audit.Options{Log: parts.Record})
 	}
 	if parts.Drain != nil {
-		opts.Drain = &drain.Options{Drain: parts.Drain}
+		opts.Drain = drain.New(&drain.Options{Drain: parts.Drain})
 	}
 	var inner []mcp.Middleware
 	if c.ScrubResults {

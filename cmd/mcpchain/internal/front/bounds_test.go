@@ -306,47 +306,6 @@ func TestNobodyTakesAllOfFewSessions(t *testing.T) {
 	}
 }
 
-// The same for a server that many share, whose clients of 2026-07-28 have nothing but their connections.
-func TestIdleCountsCallsOfClientsThatHaveGone(t *testing.T) {
-	goOn, came := make(chan struct{}), make(chan struct{})
-	var done atomic.Bool
-	var server atomic.Pointer[fake]
-	w := newWorld(t, func(f *fake, m *rpc.Message) {
-		if f.usual(m) {
-			return
-		}
-		server.Store(f)
-		close(came)
-		go func() {
-			<-goOn
-			done.Store(true)
-			f.answer(m, `{"content":[]}`)
-		}()
-	}, func(o *Options) { o.Idle = 50 * time.Millisecond })
-	ctx, gone := context.WithCancel(t.Context())
-	go func() {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","arguments":{},`+about+`}}`))
-		req.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, versionHeader: {modern}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"write"}}
-		if res, err := client.Do(req); err == nil {
-			_ = res.Body.Close()
-		}
-	}()
-	<-came
-	gone()
-	select {
-	case <-server.Load().ended:
-		require.Fail(t, "the server has ended under a call")
-	case <-time.After(2 * time.Second): // a session that ends gives its calls one
-	}
-	close(goOn)
-	select {
-	case <-server.Load().ended:
-		require.True(t, done.Load())
-	case <-time.After(time.Minute):
-		require.Fail(t, "a server that nobody uses goes on")
-	}
-}
-
 // A call that runs keeps its session, also when its client has lost the connection; a connection does not.
 func TestIdleCountsCalls(t *testing.T) {
 	goOn, came := make(chan struct{}), make(chan struct{})

@@ -14,8 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
-
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -37,7 +35,7 @@ type uris map[string]bool
 
 func (u *uris) UnmarshalJSON(raw []byte) error {
 	var list []string
-	if err := values.Unmarshal(raw, &list); err != nil {
+	if err := rpc.Unmarshal(raw, &list); err != nil {
 		return err
 	}
 	*u = make(uris, len(list))
@@ -128,7 +126,7 @@ type listeners struct {
 // subscribed serves a client's subscription until one of both ends.
 func (f *Front) subscribed(s *session, p *post) {
 	var want wants
-	if raw := p.m.Value("params", "notifications"); raw != nil && values.Unmarshal(raw, &want) != nil || p.m.Params == nil {
+	if raw := p.m.Value("params", "notifications"); raw != nil && rpc.Unmarshal(raw, &want) != nil || p.m.Params == nil {
 		fail(p.w, http.StatusBadRequest, p.m.ID, jsonrpc.CodeInvalidParams, `Invalid message: "notifications" is not what subscriptions/listen takes.`)
 		return
 	}
@@ -362,7 +360,7 @@ func (s *session) listened(m *rpc.Message) bool {
 	if m.Method == "notifications/subscriptions/acknowledged" {
 		if own := s.listeners.own[of.Key()]; own != nil {
 			own.allowed = wants{}
-			_ = values.Unmarshal(m.Value("params", "notifications"), &own.allowed) // what is read of it counts
+			_ = rpc.Unmarshal(m.Value("params", "notifications"), &own.allowed) // what is read of it counts
 			select {
 			case <-own.settled: // by a server that was started again
 			default:

@@ -17,7 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/jsons"
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
@@ -230,8 +229,8 @@ func (s *session) discover(ctx context.Context) (supported []string, failed *rpc
 	var older struct {
 		Supported []string `json:"supported"`
 	}
-	_ = values.Unmarshal(answer.Value("result", "supportedVersions"), &speaks) // what is read of it counts
-	_ = values.Unmarshal(answer.Value("error", "data"), &older)
+	_ = rpc.Unmarshal(answer.Value("result", "supportedVersions"), &speaks) // what is read of it counts
+	_ = rpc.Unmarshal(answer.Value("error", "data"), &older)
 	switch e := answer.Wire(); {
 	case e == nil && len(speaks) > 0:
 		return speaks, nil

@@ -2,7 +2,6 @@ package front
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -129,24 +128,4 @@ func TestBreaksInMessages(t *testing.T) {
 		break
 	}
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}`, got)
-}
-
-// A body of very many names is refused in the time that reading it takes, and so is a deep one.
-func TestBodiesThatAreBoundedInNames(t *testing.T) {
-	w := newWorld(t, func(f *fake, m *rpc.Message) { f.usual(m) }, nil)
-	mine := w.begin("2025-06-18")
-	var many strings.Builder
-	for n := range 300_000 {
-		fmt.Fprintf(&many, `"n%d":0,`, n)
-	}
-	for want, arguments := range map[string]string{
-		"more than 250000 names": `{` + many.String() + `"last":0}`,
-		"it is deeper than 512":  strings.Repeat(`{"a":`, 1000) + `1` + strings.Repeat(`}`, 1000),
-	} {
-		res := w.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":`+arguments+`}}`, sessionHeader, mine)
-		require.Equal(t, http.StatusBadRequest, res.StatusCode)
-		body := all(t, res)
-		require.Contains(t, body, want)
-		require.Contains(t, body, `"id":1`)
-	}
 }

@@ -141,25 +141,6 @@ func TestArgumentsInHeaders(t *testing.T) {
 	require.Less(t, lists.Load(), int64(8))
 }
 
-// A server that lists nothing is not asked before each call.
-func TestAServerWithoutAListOfTools(t *testing.T) {
-	var lists atomic.Int64
-	w := newWorld(t, func(f *fake, m *rpc.Message) {
-		switch {
-		case f.usual(m):
-		case m.Method == "tools/list":
-			lists.Add(1)
-			f.say(string(rpc.Failed(m.ID, &jsonrpc.Error{Code: -32601, Message: "no"}).Line))
-		default:
-			f.answer(m, `{"content":[]}`)
-		}
-	}, nil)
-	for range 10 {
-		require.Equal(t, http.StatusOK, w.newer(t.Context(), "1", "t", `{"a":1}`).StatusCode)
-	}
-	require.EqualValues(t, 1, lists.Load())
-}
-
 // What 2026-07-28 removed would hold for all clients of the server, and what does not name its version a server
 // over stdio takes for something older.
 func TestWhatASharedServerNeverSees(t *testing.T) {
@@ -185,43 +166,6 @@ func TestWhatASharedServerNeverSees(t *testing.T) {
 		require.Contains(t, all(t, res), "-32602")
 	}
 	require.Zero(t, seen.Load())
-}
-
-// Servers of sessions that have ended count as long as they run.
-func TestHowManyServersRun(t *testing.T) {
-	var running, most atomic.Int64
-	w := newWorld(t, func(f *fake, m *rpc.Message) { f.usual(m) }, func(o *Options) {
-		o.Sessions = 3
-		start := o.Proxy.Start
-		o.Proxy.Start = func() (proxy.Server, error) {
-			most.Store(max(most.Load(), running.Add(1)))
-			s, err := start()
-			return &lingering{s.(*fake), &running}, err
-		}
-	})
-	for range 30 {
-		res := w.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-		if res.StatusCode == http.StatusServiceUnavailable {
-			require.Contains(t, all(t, res), "as many sessions as may be")
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		require.Equal(t, http.StatusNoContent, w.do(t.Context(), http.MethodDelete, "", sessionHeader, res.Header.Get(sessionHeader)).StatusCode)
-	}
-	require.LessOrEqual(t, most.Load(), int64(3))
-}
-
-// lingering takes its time to end.
-type lingering struct {
-	*fake
-
-	running *atomic.Int64
-}
-
-func (l *lingering) Stop(time.Duration) {
-	time.Sleep(50 * time.Millisecond)
-	l.running.Add(-1)
-	l.Kill()
 }
 
 // Clients that subscribe and go take nothing from those that stay.
@@ -274,26 +218,6 @@ func TestSubscriptionsThatComeAndGo(t *testing.T) {
 		list = append(list, strconv.Quote(strconv.Itoa(i)))
 	}
 	require.Equal(t, http.StatusBadRequest, listen(t.Context(), `{"resourceSubscriptions":[`+strings.Join(list, ",")+`]}`).StatusCode)
-}
-
-// A client that reads nothing holds up nobody else.
-func TestAClientThatDoesNotRead(t *testing.T) {
-	big := `{"content":"` + strings.Repeat("x", 4<<20) + `"}`
-	w := newWorld(t, func(f *fake, m *rpc.Message) {
-		switch {
-		case f.usual(m):
-		case strings.Contains(string(m.Params), "big"):
-			f.answer(m, big)
-		default:
-			f.answer(m, `{"content":[]}`)
-		}
-	}, nil)
-	for range 10 {
-		require.Equal(t, http.StatusOK, w.newer(t.Context(), "1", "big", `{}`).StatusCode)
-	}
-	began := time.Now()
-	require.Contains(t, all(t, w.newer(t.Context(), "1", "small", `{}`)), `"content":[]`)
-	require.Less(t, time.Since(began), time.Minute) // those who do not read have more
 }
 
 // A panic of this program fails a call, and ends nothing.
@@ -349,34 +273,6 @@ func TestARefusedTokenTakesNoPlace(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return w.newer(t.Context(), "1", "t", `{}`, "Authorization", "Bearer good").StatusCode == http.StatusOK
 	}, 10*time.Second, 10*time.Millisecond)
-}
-
-// Where all have the same credentials, what a server logs goes to the newest request that asked for it.
-func TestTheRequestThatAskedGetsTheLog(t *testing.T) {
-	waits := make(chan *rpc.Message, 1)
-	w := newWorld(t, nil, func(o *Options) {
-		o.Start = func(func(string)) (proxy.Server, error) {
-			return &fake{out: make(chan []byte, 1000), ended: make(chan struct{}), handle: func(f *fake, m *rpc.Message) {
-				switch {
-				case f.usual(m):
-				case strings.Contains(string(m.Params), "silent"):
-					waits <- m
-				default:
-					f.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"a record"}}`)
-					f.answer(m, `{"content":[]}`)
-					f.answer(<-waits, `{"content":[]}`)
-				}
-			}}, nil
-		}
-	})
-	ann := []string{"Authorization", "Bearer ann"}
-	first := make(chan *response, 1)
-	go func() { first <- w.newer(t.Context(), "1", "silent", `{}`, ann...) }()
-	require.Eventually(t, func() bool { return len(waits) == 1 }, 10*time.Second, time.Millisecond)
-	req := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"loud","arguments":{},` + strings.Replace(about, `{`, `{"io.modelcontextprotocol/logLevel":"debug",`, 1) + `}}`
-	second := all(t, w.do(t.Context(), http.MethodPost, req, append(ann, versionHeader, modern, "Mcp-Method", "tools/call", "Mcp-Name", "loud")...))
-	require.Contains(t, second, "a record")
-	require.NotContains(t, all(t, <-first), "a record")
 }
 
 // deadlines notes how long writing may take.

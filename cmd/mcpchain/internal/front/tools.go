@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
-
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -52,7 +50,7 @@ func (s *session) compared(header http.Header, m *rpc.Message) (listed bool, why
 		return true, ""
 	}
 	var args map[string]json.RawMessage
-	if raw := m.Value("params", "arguments"); raw != nil && values.Unmarshal(raw, &args) != nil {
+	if raw := m.Value("params", "arguments"); raw != nil && rpc.Unmarshal(raw, &args) != nil {
 		return listed, ""
 	}
 	if len(args) == 0 && !repeats(header) {

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 const before, after = "=?base64?", "?="
@@ -78,7 +78,7 @@ func (t *Tools) Learn(cursor string, result json.RawMessage) {
 			Schema property `json:"inputSchema"`
 		} `json:"tools"`
 	}
-	if values.Unmarshal(result, &list) != nil {
+	if rpc.Unmarshal(result, &list) != nil {
 		return
 	}
 	for _, tool := range list.Tools {
@@ -95,7 +95,7 @@ func (p *property) bindings(path []string, all []Binding) []Binding {
 	for name, inner := range p.Properties {
 		here := slices.Concat(path, []string{name})
 		var header string
-		if values.Unmarshal(inner.Header, &header) == nil && header != "" && strings.Trim(header, allowedInNames) == "" {
+		if rpc.Unmarshal(inner.Header, &header) == nil && header != "" && strings.Trim(header, allowedInNames) == "" {
 			all = append(all, Binding{here, header})
 		}
 		all = inner.bindings(here, all)
@@ -164,13 +164,13 @@ func (b *Binding) read(args map[string]json.RawMessage) any {
 	raw := args[b.path[0]]
 	for _, name := range b.path[1:] {
 		var inner map[string]json.RawMessage
-		if raw == nil || values.Unmarshal(raw, &inner) != nil {
+		if raw == nil || rpc.Unmarshal(raw, &inner) != nil {
 			return nil
 		}
 		raw = inner[name]
 	}
 	var value any
-	if raw == nil || values.Unmarshal(raw, &value) != nil {
+	if raw == nil || rpc.Unmarshal(raw, &value) != nil {
 		return nil
 	}
 	return value

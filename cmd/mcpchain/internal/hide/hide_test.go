@@ -288,34 +288,3 @@ func FuzzJSON(f *testing.F) {
 		require.NotContains(t, hider.Text(text+awkward+text), awkward)
 	})
 }
-
-// secrets are 20 as servers have them, one of many lines.
-func secrets() (all []hide.Secret) {
-	for i := range 16 {
-		all = append(all, hide.Secret{Value: fmt.Sprintf("sk-%02d-Zq8rT9zAb2Cd4Ef6Gh7Ij%02d", i, i)})
-	}
-	return append(all, hide.Secret{Value: "postgres", Place: hide.Assigned}, hide.Secret{Value: "ab1c", Place: hide.AsWord}, hide.Secret{Value: awkward}, hide.Secret{Value: key(25)})
-}
-
-func BenchmarkText(b *testing.B) {
-	hider := hide.New(secrets()...)
-	const words, escaped = "cannot open the file of the request; it is postgres that says so, and nobody else. ", `{\"text\":\"cannot open \u00e9 100%\",\n\"n\":17},`
-	for name, text := range map[string]string{"words": words, "escapes": escaped} {
-		for _, size := range []int{1 << 10, 1 << 20} {
-			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
-				text := strings.Repeat(text, size/len(text)+1)[:size]
-				b.ReportAllocs()
-				b.SetBytes(int64(size))
-				for b.Loop() {
-					hider.Text(text)
-				}
-			})
-		}
-	}
-	b.Run("new", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			hide.New(secrets()...)
-		}
-	})
-}

@@ -5,6 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -75,10 +78,7 @@ func (w *walker) read(from, to int) {
 }
 
 func (w *walker) string(from, to int) {
-	text := string(w.in[from+1 : to-1])
-	if read, ok := jsons.Text(w.in[from:to]); ok { // else it is odd, and looked at as it is
-		text = read
-	}
+	text := decoded(w.in[from:to])
 	if w.key {
 		w.name = text
 		if w.message && w.depth == 1 {
@@ -98,6 +98,26 @@ func (w *walker) string(from, to int) {
 		hidden = base64.StdEncoding.EncodeToString([]byte(Redacted))
 	}
 	w.put(from, to, string(jsons.Quoted(hidden)))
+}
+
+// decoded returns what a text of JSON says. Bytes that are not UTF-8 stay, because a secret may be written in Latin-1.
+func decoded(raw []byte) string {
+	var out strings.Builder
+	for raw = raw[1 : len(raw)-1]; len(raw) > 0; {
+		end := bytes.IndexRune(raw, utf8.RuneError)
+		switch {
+		case end == 0:
+			out.WriteByte(raw[0])
+			raw = raw[1:]
+			continue
+		case end < 0:
+			end = len(raw)
+		}
+		part, _ := jsons.Text(slices.Concat([]byte{'"'}, raw[:end], []byte{'"'})) // it is valid: no escape has such a byte
+		out.WriteString(part)
+		raw = raw[end:]
+	}
+	return out.String()
 }
 
 func (w *walker) number(from, to int) {

@@ -21,7 +21,7 @@ import (
 func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free func(), err error) {
 	free = func() {}
 	if c.Method == call.MethodCallTool && slices.Contains(p.Tools.Hide, call.Target(req)) {
-		return nil, unknownTool(call.Target(req))
+		return nil, notThere("tool", req)
 	}
 	if outer := call.FromContext(ctx); p.Strict && outer != nil {
 		if err := unlearned(c.Method, req, outer.Unchecked()); err != nil {
@@ -38,7 +38,7 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	case p.Tools.ReadOnly && err != nil:
 		return nil, unlearned(c.Method, req, err)
 	case p.Tools.ReadOnly:
-		return nil, unknownTool(call.Target(req))
+		return nil, notThere("tool", req)
 	}
 	c.placed() // others may go on
 	select {
@@ -83,13 +83,14 @@ func unlearned(method string, req mcp.Request, why error) error {
 	case why == nil || what == "":
 		return nil
 	case errors.Is(why, ask.ErrNotListed):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", what, call.Target(req))}
+		return notThere(what, req)
 	default:
 		return unlearnedError(what, why)
 	}
 }
 
-// unknownTool is the SDK's error for a tool that there is not.
-func unknownTool(name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+// notThere is the failure of a call of what there is not, or what the client does not see: one answer for
+// both, in the words that a server of the SDK has for the first.
+func notThere(what string, req mcp.Request) error {
+	return &call.UnknownError{What: what, Err: &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", what, call.Target(req))}}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 // A foreign block is one of a kind that the SDK does not know. It is sent as it came.
@@ -26,15 +26,15 @@ func blockwise(raw json.RawMessage) *mcp.CallToolResult {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 	}
-	if values.Unmarshal(raw, &parts) != nil {
+	if rpc.Unmarshal(raw, &parts) != nil {
 		return nil
 	}
 	res := &mcp.CallToolResult{IsError: true}
-	_ = values.Unmarshal(parts.Meta, &res.Meta) // what cannot be read stays as it is
-	_ = values.Unmarshal(parts.Structured, &res.StructuredContent)
+	_ = rpc.Unmarshal(parts.Meta, &res.Meta) // what cannot be read stays as it is
+	_ = rpc.Unmarshal(parts.Structured, &res.StructuredContent)
 	for _, one := range parts.Content {
 		var read mcp.CallToolResult
-		if values.Unmarshal(marshal(map[string]any{"content": []json.RawMessage{one}}), &read) == nil && len(read.Content) == 1 {
+		if rpc.Unmarshal(marshal(map[string]any{"content": []json.RawMessage{one}}), &read) == nil && len(read.Content) == 1 {
 			res.Content = append(res.Content, read.Content[0])
 		} else {
 			res.Content = append(res.Content, foreign{raw: one})

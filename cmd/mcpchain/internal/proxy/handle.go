@@ -15,7 +15,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/explain"
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -176,7 +175,7 @@ func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
 	}
 	if p.Decode || answer.IsError() || answer.Value("result", "inputRequests") != nil {
 		res := stands()
-		if values.Unmarshal(answer.Result, res) == nil {
+		if rpc.Unmarshal(answer.Result, res) == nil {
 			return res
 		}
 		if method == call.MethodCallTool && answer.IsError() {

@@ -54,8 +54,7 @@ func TestLinesOfASecret(t *testing.T) {
 // What is cut because it is too long is hidden before.
 func TestSecretWhereAFailureIsCut(t *testing.T) {
 	for _, before := range []int{maxWords - len(canary)/2, maxWords - 1, maxWords/2 - len(canary)/2} {
-		c := connect(t)
-		c.initialize()
+		c := initialized(t)
 		text, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", before) + canary + strings.Repeat(" word", 4_000)})
 		line := c.call("1", "fail", string(text))
 		require.NotContains(t, line, "zq-c")
@@ -70,8 +69,7 @@ func TestSecretWhereAFailureIsCut(t *testing.T) {
 
 // With HideResults a success has no secret, and what has none keeps its bytes.
 func TestHiddenResults(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.HideResults = true })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.HideResults = true })
 	text, _ := json.Marshal(map[string]string{"text": "it is " + canary})
 	require.Contains(t, c.call("1", "echo", string(text)), `"text":"it is [redacted]"`)
 	require.Contains(t, c.call("2", "echo", `{"text":"plain"}`), `"result":{"content": [{"type":"text","text":"plain","strange":1}], "isError": false,"of":"the server"},"jsonrpc"`)

@@ -11,8 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
-
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -201,7 +199,7 @@ func (p *Proxy) listed(method string, raw json.RawMessage) (mcp.Result, error) {
 		raw, _ = p.Tools.filter(raw)
 	}
 	res := standIns[method]()
-	if err := values.Unmarshal(raw, res); err != nil {
+	if err := rpc.Unmarshal(raw, res); err != nil {
 		return nil, err
 	}
 	if list, ok := res.(*mcp.ListToolsResult); ok {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,6 +86,7 @@ type Proxy struct {
 	left    chan struct{} // closed when the client has left
 	leave   sync.Once
 	running sync.WaitGroup // the calls that are not answered
+	held    chan struct{}  // one for each line of the server that waits
 	asks    sync.Once
 	asking  chan struct{}     // closed when the client has asked something
 	silent  table.Names[bool] // the calls during which a run was ended because it was silent, see sameCall
@@ -97,8 +99,9 @@ type Proxy struct {
 	why     error         // why it could not be, nil if it was not tried
 	never   error         // what every request fails with: the server ended before it said anything
 	calls   map[string]*request
-	last    *request         // the last one whose answer came
-	waits   map[string]waits // the requests of the server that the client has not answered
+	passed  []<-chan struct{} // closed when what the server wrote last is written to the client
+	line    <-chan struct{}   // the same of its last line that was no answer
+	waits   map[string]waits  // the requests of the server that the client has not answered
 	session session
 	lists   lists
 	looks   map[string]*look // what the server is asked now on behalf of the middlewares
@@ -115,6 +118,7 @@ func New(opts Options) *Proxy {
 	p := &Proxy{
 		Options: opts, stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
 		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), asking: make(chan struct{}),
+		held:  make(chan struct{}, maxHeld),
 		looks: map[string]*look{}, calls: map[string]*request{}, waits: map[string]waits{},
 	}
 	p.life, p.finish = context.WithCancel(context.Background())
@@ -379,36 +383,61 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 		p.mu.Unlock()
 	}
 	p.listChanged(m.Method)
+	written := make(chan struct{})
 	p.mu.Lock()
-	last := p.last
-	p.last = nil
+	before := slices.DeleteFunc(p.passed, isClosed)
+	p.passed, p.line = []<-chan struct{}{written}, written
 	p.mu.Unlock()
-	if last != nil { // it was answered before, and nothing may pass it on the way
-		select {
-		case <-last.done:
-		case <-time.After(order):
-		}
+	write := func() {
+		defer close(written)
+		defer p.guard(func() {})
+		p.write(p.hidden(m))
 	}
-	p.write(p.hidden(m))
-}
-
-// answers notes the call whose answer came: what follows it must not pass it. A failure may have
-// to be explained first, for which the server is asked.
-func (p *Proxy) answers(m *rpc.Message) {
-	if m.Error != nil {
+	if len(before) == 0 {
+		write()
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c := p.calls[m.ID.Key()]; c != nil {
-		p.last = c
+	p.held <- struct{}{}
+	p.running.Go(func() { // nothing may pass, and the answers may need what the server writes next
+		defer func() { <-p.held }()
+		for _, passed := range before {
+			<-passed
+		}
+		write()
+	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
-// maxWaits bounds the requests of a server that its client never answers.
-const maxWaits = 10_000
+// answers notes the call whose answer came. It passes no line that came before it, and no line that
+// follows passes it, but for a failure: that may have to be explained first, or the call be made again.
+func (p *Proxy) answers(m *rpc.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.calls[m.ID.Key()]
+	if c == nil || c.passed {
+		return
+	}
+	c.after = p.line
+	if m.Error == nil && !m.IsError() {
+		c.passed = true
+		p.passed = append(slices.DeleteFunc(p.passed, isClosed), c.done)
+	}
+}
 
-// order is how long a line waits for one that came before it.
+const (
+	maxWaits = 10_000 // the requests of a server that its client never answers
+	maxHeld  = 1000   // the lines of a server that wait for answers before them
+)
+
+// order is how long a line of the client waits for one that came before it.
 const order = 20 * time.Millisecond
 
 // fromClient reads what the client sends until it ends.
@@ -509,6 +538,9 @@ type request struct {
 
 	forwarded atomic.Bool // the guards have let it pass
 
+	after  <-chan struct{} // the line of the server that its answer must not pass; guarded by the mutex of the Proxy
+	passed bool            // what follows must not pass its answer; guarded likewise
+
 	mu    sync.Mutex
 	reply reply      // of the server, the last one
 	shown mcp.Result // what the middlewares got as its result
@@ -576,9 +608,12 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 	}
 	res, err := p.handler(ctx, c.Method, req)
 	cancelled := errors.Is(context.Cause(ctx), errCancelled)
-	p.forget(c)
+	after := p.forget(c)
 	if cancelled {
 		return
+	}
+	if after != nil {
+		<-after
 	}
 	r, shown := c.noted()
 	answer, failed := p.answer(c.ID, r, shown, res, err)
@@ -591,12 +626,14 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 	p.write(answer)
 }
 
-// forget notes that a call has ended: once it has read the answer, the client may use the ID again.
-func (p *Proxy) forget(c *request) {
+// forget notes that a call has ended: once it has read the answer, the client may use the ID again. It returns
+// what the answer must not pass.
+func (p *Proxy) forget(c *request) (after <-chan struct{}) {
 	c.cancel(nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.calls, c.ID.Key())
+	return c.after
 }
 
 // internal is the error of a call that this program could not answer.

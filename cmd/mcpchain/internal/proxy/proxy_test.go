@@ -25,8 +25,6 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/budget"
-	"github.com/mcpchain/mcpchain/deadline"
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mask"
 	mcprecover "github.com/mcpchain/mcpchain/recover"
 	"github.com/mcpchain/mcpchain/replay"
@@ -171,11 +169,14 @@ func callLine(id, tool, args string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, args)
 }
 
-func (c *client) initialize() {
-	c.t.Helper()
+// initialized connects, and begins the session.
+func initialized(t *testing.T, change ...func(*Options, *mcpchain.Options)) *client {
+	t.Helper()
+	c := connect(t, change...)
 	c.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}`)
-	require.Contains(c.t, c.answer(`"init"`), `"serverInfo"`)
+	require.Contains(t, c.answer(`"init"`), `"serverInfo"`)
 	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
 }
 
 // textOf returns the text of a failed call.
@@ -200,8 +201,7 @@ func TestSuccessIsByteEqual(t *testing.T) {
 		"decoded":    func(o *Options, _ *mcpchain.Options) { o.Decode = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := connect(t, change)
-			c.initialize()
+			c := initialized(t, change)
 			require.Equal(t, `{"result":{"content": [{"type":"text","text":"hi","strange":1}], "isError": false,"of":"the server"},"jsonrpc":"2.0","id":7,"unknown":"kept"}`,
 				c.call("7", "echo", `{"text":"hi"}`))
 			require.Equal(t, `{"result":{"content":[{"type":"hologram","isError":false}]},"jsonrpc":"2.0","id":"x","unknown":"kept"}`, c.call(`"x"`, "image", `{}`))
@@ -224,8 +224,7 @@ func TestTheVersionThatWasAgreed(t *testing.T) {
 }
 
 func TestTheOtherDirection(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "elicit", `{}`))
 	require.Equal(t, `{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"name?", "odd" : null}}`,
 		c.next(func(line string) bool { return strings.Contains(line, "elicitation") }))
@@ -246,8 +245,7 @@ func TestTheOtherDirection(t *testing.T) {
 // Every call that runs when the server is killed is answered once, and the next server knows what the
 // one before it knew.
 func TestKilledInTheMiddleOfCalls(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(`{"jsonrpc":"2.0","id":"lvl","method":"logging/setLevel","params":{"level":"error"}}`)
 	c.answer(`"lvl"`)
 	c.send(`{"jsonrpc":"2.0","id":"sub","method":"resources/subscribe","params":{"uri":"x://1"}}`)
@@ -302,25 +300,14 @@ func TestKilledInTheMiddleOfCalls(t *testing.T) {
 }
 
 func TestWhatReadsMayBeCalledAgain(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	require.Contains(t, textOf(t, c.call("1", "read_die", `{}`)), "Retry: yes")
 	require.Contains(t, textOf(t, c.call("2", "die", `{}`)), "Retry: no, unless you see that it did not take effect.")
-
-	c = connect(t, func(_ *Options, o *mcpchain.Options) {
-		o.RetryServer = &retry.ServerOptions{MaxAttempts: 2}
-	})
-	c.initialize()
-	c.send(`{"jsonrpc":"2.0","id":8,"method":"tools/list"}`)
-	c.answer("8")
-	require.Contains(t, textOf(t, c.call("1", "read_die", `{}`)), "Service unavailable")
-	require.Eventually(t, func() bool { return strings.Count(c.log.String(), "the server ended, and is started again") == 2 }, time.Minute, time.Millisecond)
 }
 
 // A server that cancels what it asked the client is not waited for any more.
 func TestAQuestionThatIsCancelled(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 400*time.Millisecond, time.Millisecond })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 400*time.Millisecond, time.Millisecond })
 	c.send(callLine("1", "forget", `{}`))
 	c.next(func(line string) bool { return strings.Contains(line, `"notifications/cancelled"`) })
 	c.send(callLine("2", "hang", `{}`))
@@ -328,8 +315,7 @@ func TestAQuestionThatIsCancelled(t *testing.T) {
 }
 
 func TestHang(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 800*time.Millisecond, time.Millisecond })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 800*time.Millisecond, time.Millisecond })
 	c.send(callLine("1", "slow", `{"n":2000}`)) // which answers pings meanwhile
 	require.Contains(t, c.answer("1"), "done")
 	require.NotContains(t, c.log.String(), "ended")
@@ -357,8 +343,7 @@ func TestHang(t *testing.T) {
 }
 
 func TestFailuresAreExplained(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	text := textOf(t, c.call("1", "add", `{"a":"five"}`))
 	require.Contains(t, text, "MCP error -32602: bad arguments")
 	require.Contains(t, text, "Argument 'a' expected an integer, but received 'five'.")
@@ -394,8 +379,7 @@ func TestFailuresAreExplained(t *testing.T) {
 }
 
 func TestSecretsOfTheEnvironment(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	require.Contains(t, textOf(t, c.call("1", "secret", `{}`)), "cannot sign in with [redacted] at /srv/x")
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/secret"}`)
 	line := c.answer("2")
@@ -411,8 +395,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 }
 
 func TestLinesThatAreNoMessages(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	for line, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,`: `{"code":-32700,"message":"Invalid message: the line is no JSON."}`,
 		"\x00\xff":                 `{"code":-32700,"message":"Invalid message: the line is no JSON."}`,
@@ -450,8 +433,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 }
 
 func TestAnIDThatIsInUse(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "slow", `{"n":300}`))
 	c.send(callLine("1.0", "echo", `{}`))
 	require.Contains(t, c.answer("null"), "the ID is that of a request that is not answered yet")
@@ -459,8 +441,7 @@ func TestAnIDThatIsInUse(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	require.Contains(t, c.call("1", "greeting", `{}`), "hello")
 	require.Contains(t, c.log.String(), "a line of the server is no message")
 	require.Contains(t, c.call(`"odd"`, "odd_question", `{}`), "-32600") // which the server is told
@@ -474,8 +455,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "slow", `{"n":100}`))
 	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
@@ -487,28 +467,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-func TestAServerThatNeverSpeaks(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) {
-		o.Env = append(os.Environ(), "PROXY_TEST_SERVER=broken", "TEST_API_KEY="+canary)
-	})
-	go func() {
-		_, _ = io.WriteString(c.in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`+"\n")
-	}()
-	require.Equal(t, 3, <-c.status)
-	c.status <- 3
-	for line := range c.lines { // if it came before the end
-		require.Contains(t, line, "NEEDED_KEY is required")
-		require.NotContains(t, line, "zq-canary")
-	}
-
-	c = connect(t, func(o *Options, _ *mcpchain.Options) { o.Command = []string{"/there/is/no/such/program"} })
-	require.Equal(t, 127, <-c.status)
-	c.status <- 127
-}
-
 func TestTheClientGoes(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "slow", `{"n":300}`))
 	c.send(callLine("2", "add", `{}`))
 	require.NoError(t, c.in.Close())
@@ -519,15 +479,13 @@ func TestTheClientGoes(t *testing.T) {
 }
 
 func TestToolsThatAreHidden(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{Hide: []string{"echo"}} })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{Hide: []string{"echo"}} })
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.NotContains(t, c.answer("1"), "echo")
 	require.Contains(t, c.call("2", "echo", `{}`), `unknown tool \"echo\"`)
 	require.NotContains(t, c.call("3", "ech", `{}`), "echo")
 
-	c = connect(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{ReadOnly: true, Reads: []string{"fail"}} })
-	c.initialize()
+	c = initialized(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{ReadOnly: true, Reads: []string{"fail"}} })
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := c.answer("1")
 	require.NotContains(t, list, `"add"`)
@@ -538,8 +496,7 @@ func TestToolsThatAreHidden(t *testing.T) {
 }
 
 func TestSerialWrites(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Serial = true })
-	c.initialize()
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Serial = true })
 	for i := range 3 {
 		c.send(callLine(fmt.Sprint(i), "slow", `{"n":200}`))
 	}
@@ -551,25 +508,13 @@ func TestSerialWrites(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
 }
 
-func TestStrict(t *testing.T) {
-	c := connect(t, func(_ *Options, o *mcpchain.Options) {
-		o.Validate = &validate.Options{RawTools: true, NoDefaults: true}
-	})
-	c.initialize()
-	text := textOf(t, c.call("1", "add", `{"a":"five"}`))
-	require.True(t, strings.HasPrefix(text, "Validation Error: 2 arguments are wrong."), text)
-	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
-	require.NotContains(t, c.answer("2"), "tools/call")
-}
-
 // What middlewares change of a success is changed, and nothing else.
 func TestChangedSuccesses(t *testing.T) {
-	c := connect(t, func(o *Options, m *mcpchain.Options) {
+	c := initialized(t, func(o *Options, m *mcpchain.Options) {
 		o.Decode = true
-		m.Budget = &budget.Options{Size: 300}
-		m.Replay = &replay.Options{}
+		m.Budget = budget.New(&budget.Options{Size: 300})
+		m.Replay = replay.New(nil)
 	})
-	c.initialize()
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := c.answer("1")
 	require.Contains(t, list, `"strange":true`)
@@ -594,38 +539,6 @@ func TestChangedSuccesses(t *testing.T) {
 	require.Equal(t, 3, strings.Count(c.answer("4"), "tools/call"), "loop, big and echo, each once")
 }
 
-// A call that takes too long is answered, and the server is told.
-func TestDeadline(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
-	c.initialize()
-	require.Contains(t, textOf(t, c.call("1", "never", `{}`)), "Timeout: the tool did not finish within 100 ms")
-	for i := range 20 { // the answer comes when the time is up
-		c.call(fmt.Sprint(10+i), "slow", `{"n":99}`)
-	}
-	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
-	require.Contains(t, c.answer("2"), "notifications/cancelled")
-}
-
-// A step that names a tool is compared with its schema, which may be one that ends a validator.
-func TestStepsToStrangeSchemas(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) {
-		m.Mask.Rules = []mask.Rule{mask.Contains("no luck", fault.New(fault.KindConflict, "it is taken").Step("Go round", "loop", map[string]any{"a": 1}))}
-	})
-	c.initialize()
-	require.Contains(t, textOf(t, c.call("1", "fail", `{"text":"no luck"}`)), `Go round: call loop {"a":1}`)
-}
-
-func TestThePauseGrows(t *testing.T) {
-	c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Restart.Most = 35 * time.Millisecond })
-	c.initialize()
-	for i, pause := range []string{"10ms", "20ms", "35ms", "35ms"} {
-		textOf(t, c.call(fmt.Sprint(i), "die", `{}`))
-		require.Eventually(t, func() bool { return strings.Count(c.log.String(), "pause=") == i+1 }, time.Minute, time.Millisecond)
-		require.Equal(t, i+1, strings.Count(c.log.String(), "pause="))
-		require.Contains(t, c.log.String()[strings.LastIndex(c.log.String(), "pause="):], "pause="+pause)
-	}
-}
-
 func TestListsThatHaveChanged(t *testing.T) {
 	var l lists
 	req := func(cursor string) mcp.Request {
@@ -645,91 +558,47 @@ func TestListsThatHaveChanged(t *testing.T) {
 	require.Nil(t, l.get("tools/list", req("")))
 }
 
-func TestNobodyReads(t *testing.T) {
-	toProxy, in := io.Pipe()
-	out, fromProxy := io.Pipe()
-	logger := slog.New(slog.DiscardHandler)
-	p := New(Options{
-		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
-		Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
-		Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
-	})
-	status := make(chan int)
-	go func() { status <- p.Run(context.Background()) }()
-	require.NoError(t, out.Close())
-	_, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
-	require.NoError(t, err)
-	select {
-	case got := <-status:
-		require.Zero(t, got)
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "it goes on")
-	}
-}
-
-// Parameters that are not those of the method are for the server to judge.
-func TestStrangeParameters(t *testing.T) {
-	c := connect(t)
-	c.initialize()
-	for i, line := range []string{
-		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nothing","arguments":null}}`,
-		`{"jsonrpc":"2.0","id":%d,"method":"prompts/get","params":{"name":"x","arguments":{"a":1}}}`,
-		`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/unknown","params":{"_meta":{"progressToken":1.0}}}`,
-	} {
-		c.send(fmt.Sprintf(line, i))
-		got := c.answer(fmt.Sprint(i))
-		require.Contains(t, got, "not found")
-	}
-}
-
-func TestAServerThatCannotBeStartedAgain(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "server")
-	require.NoError(t, os.Symlink(os.Args[0], program))
-	c := connect(t, func(o *Options, _ *mcpchain.Options) {
-		o.Command, o.Restart = []string{program}, Restart{First: 10 * time.Second, Most: 20 * time.Second, Steady: time.Minute}
-	})
-	c.initialize()
-	textOf(t, c.call("1", "die", `{}`))
-	require.Eventually(t, func() bool { return strings.Contains(c.log.String(), "is started again") }, time.Minute, time.Millisecond)
-	time.Sleep(50 * time.Millisecond)
-	text := textOf(t, c.call("2", "echo", `{"text":"x"}`))
-	require.Contains(t, text, "Service unavailable: the server is not available now")
-	require.Regexp(t, `Retry: yes, after \d+ s`, text)
-	require.Contains(t, text, "Nothing was changed by this call.")
-}
-
-// A client that is there, and does not read, does not keep the program from ending.
+// A client that has gone, or is there and does not read, does not keep the program from ending.
 func TestTheClientDoesNotRead(t *testing.T) {
-	toProxy, in := io.Pipe()
-	_, fromProxy := io.Pipe()
-	logger := slog.New(slog.DiscardHandler)
-	p := New(Options{
-		Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
-		Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
-		Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	status := make(chan int)
-	go func() { status <- p.Run(ctx) }()
-	_, err := io.WriteString(in, callLine("1", "progress", "{}")+"\n"+callLine("2", "elicit", "{}")+"\n")
-	require.NoError(t, err)
-	time.Sleep(300 * time.Millisecond)
-	stop()
-	select {
-	case <-status:
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "it goes on")
+	for name, gone := range map[string]bool{"it has gone": true, "it is there": false} {
+		t.Run(name, func(t *testing.T) {
+			toProxy, in := io.Pipe()
+			out, fromProxy := io.Pipe()
+			logger := slog.New(slog.DiscardHandler)
+			p := New(Options{
+				Command: []string{os.Args[0]}, Env: append(os.Environ(), "PROXY_TEST_SERVER=1"), In: toProxy, Out: rpc.NewWriter(fromProxy), Logger: logger,
+				Stderr: func(string) {}, Hide: hide, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger}), MaxRequest: 1 << 20, MaxAnswer: 1 << 20,
+				Restart: Restart{First: time.Millisecond, Most: time.Second, Steady: time.Minute},
+			})
+			ctx, stop := context.WithCancel(context.Background())
+			defer stop()
+			status := make(chan int)
+			go func() { status <- p.Run(ctx) }()
+			if gone {
+				require.NoError(t, out.Close())
+			}
+			_, err := io.WriteString(in, callLine("1", "progress", "{}")+"\n"+callLine("2", "elicit", "{}")+"\n")
+			if !gone {
+				require.NoError(t, err)
+				time.Sleep(300 * time.Millisecond)
+				stop()
+			}
+			select {
+			case <-status:
+			case <-time.After(10 * time.Second):
+				require.FailNow(t, "it goes on")
+			}
+		})
 	}
 }
 
 // A server that ends at once when it is started again hinders nobody for long.
 func TestAServerThatDoesNotLast(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dead")
-	c := connect(t, func(o *Options, _ *mcpchain.Options) {
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) {
 		o.Command = []string{"/bin/sh", "-c", "test -e " + file + " && exit 4; exec " + os.Args[0]}
 		o.Restart = Restart{First: time.Millisecond, Most: 40 * time.Millisecond, Steady: time.Minute}
 	})
-	c.initialize()
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	textOf(t, c.call("1", "die", `{}`))
 	c.send(callLine("2", "echo", `{"text":"back"}`))
@@ -740,15 +609,29 @@ func TestAServerThatDoesNotLast(t *testing.T) {
 
 // A success that a middleware refuses leaves nothing of itself in the failure.
 func TestASuccessBecomesAFailure(t *testing.T) {
-	c := connect(t, func(o *Options, m *mcpchain.Options) {
+	c := initialized(t, func(o *Options, m *mcpchain.Options) {
 		o.Decode = true
 		m.Recover = &mcprecover.Options{MaxResult: 10_000}
 	})
-	c.initialize()
 	line := c.call("1", "loop", `{"n":20000}`)
 	require.Contains(t, textOf(t, line), "the result is larger than")
 	require.NotContains(t, line, "structuredContent")
 	line = c.call("2", "big", `{"n":20000}`)
 	require.Contains(t, textOf(t, line), "the result is larger than")
 	require.NotContains(t, line, `"of"`)
+}
+
+func TestAServerThatCannotBeStartedAgain(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, os.Symlink(os.Args[0], program))
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) {
+		o.Command, o.Restart = []string{program}, Restart{First: 10 * time.Second, Most: 20 * time.Second, Steady: time.Minute}
+	})
+	textOf(t, c.call("1", "die", `{}`))
+	require.Eventually(t, func() bool { return strings.Contains(c.log.String(), "is started again") }, time.Minute, time.Millisecond)
+	time.Sleep(50 * time.Millisecond)
+	text := textOf(t, c.call("2", "echo", `{"text":"x"}`))
+	require.Contains(t, text, "Service unavailable: the server is not available now")
+	require.Regexp(t, `Retry: yes, after \d+ s`, text)
+	require.Contains(t, text, "Nothing was changed by this call.")
 }

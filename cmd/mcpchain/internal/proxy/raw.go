@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 	"github.com/mcpchain/mcpchain/internal/jsons"
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
 )
 
 // merged returns the JSON of a result that the middlewares have changed. before is what they got,
@@ -47,7 +47,7 @@ func array(raw json.RawMessage) bool  { return len(raw) > 0 && raw[0] == '[' }
 
 func mergeObjects(raw, from, to json.RawMessage) json.RawMessage {
 	var own, had, has map[string]json.RawMessage
-	if values.Unmarshal(raw, &own) != nil || values.Unmarshal(from, &had) != nil || values.Unmarshal(to, &has) != nil {
+	if rpc.Unmarshal(raw, &own) != nil || rpc.Unmarshal(from, &had) != nil || rpc.Unmarshal(to, &has) != nil {
 		return to
 	}
 	for name := range had {
@@ -81,7 +81,7 @@ func mergeObjects(raw, from, to json.RawMessage) json.RawMessage {
 
 func mergeArrays(raw, from, to json.RawMessage) json.RawMessage {
 	var own, had, has []json.RawMessage
-	if values.Unmarshal(raw, &own) != nil || values.Unmarshal(from, &had) != nil || values.Unmarshal(to, &has) != nil || len(own) != len(had) {
+	if rpc.Unmarshal(raw, &own) != nil || rpc.Unmarshal(from, &had) != nil || rpc.Unmarshal(to, &has) != nil || len(own) != len(had) {
 		return to
 	}
 	next := 0 // items are left out or added, and keep their order
@@ -115,7 +115,7 @@ func nameOf(item json.RawMessage) string {
 		Name string `json:"name"`
 		URI  string `json:"uri"`
 	}
-	if !object(item) || values.Unmarshal(item, &is) != nil {
+	if !object(item) || rpc.Unmarshal(item, &is) != nil {
 		return ""
 	}
 	return is.URI + is.Name
@@ -128,7 +128,7 @@ func (t *Tools) filter(raw json.RawMessage) (_ json.RawMessage, changed bool) {
 	}
 	var list map[string]json.RawMessage
 	var tools []json.RawMessage
-	if values.Unmarshal(raw, &list) != nil || values.Unmarshal(list["tools"], &tools) != nil {
+	if rpc.Unmarshal(raw, &list) != nil || rpc.Unmarshal(list["tools"], &tools) != nil {
 		return raw, false
 	}
 	shown := slices.DeleteFunc(slices.Clone(tools), t.hidden)
@@ -146,7 +146,7 @@ func (t *Tools) hidden(raw json.RawMessage) bool {
 			ReadOnly bool `json:"readOnlyHint"`
 		} `json:"annotations"`
 	}
-	if values.Unmarshal(raw, &tool) != nil {
+	if rpc.Unmarshal(raw, &tool) != nil {
 		return true // what it is cannot be read
 	}
 	return slices.Contains(t.Hide, tool.Name) || t.ReadOnly && !tool.Annotations.ReadOnly && !slices.Contains(t.Reads, tool.Name)

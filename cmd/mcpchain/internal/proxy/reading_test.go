@@ -84,13 +84,12 @@ func TestGuardsReadWhatTheServerReads(t *testing.T) {
 		"serial":    func(o *Options, _ *mcpchain.Options) { o.Serial, o.Tools.Hide = true, []string{"danger"} },
 		"chain": func(o *Options, c *mcpchain.Options) {
 			o.Tools.Hide = []string{"danger"}
-			c.Deadline, c.Replay = &deadline.Options{}, &replay.Options{}
+			c.Deadline, c.Replay = deadline.New(nil), replay.New(nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := &received{}
-			c := connect(t, runs(listening(got)), change)
-			c.initialize()
+			c := initialized(t, runs(listening(got)), change)
 			for i, line := range smuggled {
 				c.send(fmt.Sprintf(line, i+10))
 				answer := c.answer(fmt.Sprint(i + 10))
@@ -117,91 +116,6 @@ func TestGuardsReadWhatTheServerReads(t *testing.T) {
 			require.Equal(t, 2, strings.Count(got.String(), `"method":"tools/call","params":{"name":"look"`))
 			require.Contains(t, c.log.String(), "a line of the client is no message that a server can read")
 		})
-	}
-}
-
-// What is allowed reaches the server with its bytes.
-func TestWhatIsLegalKeepsItsBytes(t *testing.T) {
-	got := &received{}
-	c := connect(t, runs(listening(got)))
-	c.initialize()
-	lines := []string{
-		`{ "jsonrpc" : "2.0", "id":1, "method":"tools/call","params":{"name":"look","arguments":{"A":1,"a":1.0,"big":1e400,"half":"\ud800","x":"é\u00e9"}},"extra":[ ]}`,
-		`{"id":2,"params":{"uri":"a:\/b"},"method":"resources/read","jsonrpc":"2.0"}`,
-		`{"jsonrpc":"2.0","id":3,"method":"vendor/own","params":{"Name":1,"_meta":{"Other":1}}}`,
-	}
-	for i, line := range lines {
-		c.send(line)
-		c.answer(fmt.Sprint(i + 1))
-		require.Contains(t, got.String(), line+"\n")
-	}
-}
-
-// The requests of this program have IDs that small servers keep, and none that a client has in use.
-func TestOwnRequestsHaveSmallIDs(t *testing.T) {
-	var got []string
-	var mu sync.Mutex
-	run := newRun(func(m *rpc.Message) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		switch m.Method {
-		case "initialize":
-			return ok(m, begun), nil
-		case "tools/list":
-			got = append(got, string(m.ID))
-			return ok(m, twoTools), nil
-		}
-		return ok(m, `{"isError":true,"content":[{"type":"text","text":"no"}]}`), nil
-	})
-	c := connect(t, runs(run))
-	c.initialize()
-	c.call(`"a"`, "look", `{}`)
-	mu.Lock()
-	defer mu.Unlock()
-	require.NotEmpty(t, got)
-	for _, id := range got {
-		var n int64
-		require.NoError(t, json.Unmarshal([]byte(id), &n))
-		require.True(t, n >= 0 && n < 1<<31, id)
-	}
-}
-
-// What a server writes passes byte by byte, whatever odd it holds.
-func TestOddSuccessesKeepTheirBytes(t *testing.T) {
-	odd := []string{
-		`{"content":[{"type":"text","text":"\ud800","text":"b"}],"Content":1,"isError":false}`, "{\"content\":[],\"x\":\"\xff\xfe\"}", `{"content":[],"n":[1e400,-0,1.000,12345678901234567890123]}`,
-		`{"content":[],"content":[{"a":1,"a":2}]}`, `{"content":[],"":{"":1}}`, `{"content":[],"IsError":true}`, `{"content":[],"_meta":{"a":1,"a":2}}`,
-	}
-	at := 0
-	run := newRun(func(m *rpc.Message) (string, error) {
-		if m.Method != "tools/call" {
-			return ok(m, begun), nil
-		}
-		return `{"result": ` + odd[at] + ` , "id":` + string(m.ID) + `,"jsonrpc":"2.0","unknown":"kept","unknown":2}`, nil
-	})
-	c := connect(t, runs(run))
-	c.initialize()
-	for at = range odd {
-		require.Equal(t, `{"result": `+odd[at]+` , "id":`+fmt.Sprint(at)+`,"jsonrpc":"2.0","unknown":"kept","unknown":2}`, c.call(fmt.Sprint(at), "look", `{}`))
-	}
-}
-
-// An answer that says in two ways what it is, is no answer, and its call does not wait for another one.
-func TestAnswersThatSayTwoThings(t *testing.T) {
-	for _, answer := range []string{
-		`{"jsonrpc":"2.0","id":%s,"result":{"content":[]},"error":{"code":1,"message":"m"},"result":{}}`,
-		`{"jsonrpc":"2.0","id":%s,"result":{"isError":false,"isError":true,"content":[]}}`,
-		`{"jsonrpc":"2.0","id":%[1]s,"id":%[1]s,"result":{"content":[]}}`,
-	} {
-		run := newRun(func(m *rpc.Message) (string, error) {
-			if m.Method != "tools/call" {
-				return ok(m, begun), nil
-			}
-			return fmt.Sprintf(answer, m.ID), nil
-		})
-		c := connect(t, runs(run))
-		c.initialize()
-		require.Contains(t, textOf(t, c.call("1", "look", `{}`)), "is no legal message", answer)
 	}
 }
 

@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
@@ -125,9 +127,8 @@ func TestARunIsGone(t *testing.T) {
 				return ok(m, `{"content":[]}`), nil
 			})
 		}
-		c := connect(t, runs(first, good()))
+		c := initialized(t, runs(first, good()))
 		defer c.in.Close()
-		c.initialize()
 		c.send(callLine("1", "never", `{}`))
 		c.send(callLine("2", "again", `{}`))
 		require.Contains(t, textOf(t, c.answer("1")), "Connection failed: the wire broke.\nRetry: no, unless you see that it did not take effect.")
@@ -151,9 +152,8 @@ func TestARunIsGone(t *testing.T) {
 			return ok(m, `{"protocolVersion":"2025-11-25","serverInfo":{}}`), nil
 		})
 		last := newRun(func(m *rpc.Message) (string, error) { return ok(m, `{"content":[]}`), nil })
-		c := connect(t, runs(append(append([]*fakeRun{first}, all...), last)...))
+		c := initialized(t, runs(append(append([]*fakeRun{first}, all...), last)...))
 		defer c.in.Close()
-		c.initialize()
 		text := textOf(t, c.call("1", "x", `{}`))
 		require.Contains(t, text, "the wire broke")
 		require.Contains(t, text, "Nothing was changed by this call.")
@@ -204,9 +204,8 @@ func TestARunIsNotEnded(t *testing.T) {
 			}
 			return ok(m, `{"protocolVersion":"2025-11-25","serverInfo":{}}`), nil
 		})
-		c := connect(t, runs(run))
+		c := initialized(t, runs(run))
 		defer c.in.Close()
-		c.initialize()
 		c.send(callLine("1", "slow", `{}`))
 		time.Sleep(time.Hour)
 		select {
@@ -216,5 +215,47 @@ func TestARunIsNotEnded(t *testing.T) {
 		}
 		run.out <- `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`
 		require.Contains(t, c.answer("1"), `"content"`)
+	})
+}
+
+// TestTheOrderOfTheServer: the client gets what the server wrote in its order, however long the middlewares take
+// for an answer.
+func TestTheOrderOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow *rpc.Message
+		var run *fakeRun
+		run = newRun(func(m *rpc.Message) (string, error) {
+			switch {
+			case m.Method == "initialize":
+				return ok(m, begun), nil
+			case m.Method != "tools/call":
+				return ok(m, `{"tools":[]}`), nil
+			case slow == nil:
+				slow = m
+				return "", nil
+			}
+			run.out <- ok(slow, `{"content":[]}`)
+			run.out <- `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`
+			return ok(m, `{"content":[]}`), nil
+		})
+		c := initialized(t, runs(run), func(o *Options, chain *mcpchain.Options) {
+			standard := mcpchain.Standard(chain)
+			o.Chain = func(next mcp.MethodHandler) mcp.MethodHandler {
+				next = standard(next)
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					res, err := next(ctx, method, req)
+					if r, ok := req.(*mcp.CallToolRequest); ok && r.Params.Name == "slow" {
+						time.Sleep(time.Second)
+					}
+					return res, err
+				}
+			}
+		})
+		defer c.in.Close()
+		c.send(callLine("1", "slow", `{}`))
+		c.send(callLine("2", "quick", `{}`))
+		for _, want := range []string{`"id":1`, "notifications/message", `"id":2`} {
+			require.Contains(t, <-c.lines, want)
+		}
 	})
 }

@@ -68,16 +68,6 @@ func (s *fakeServer) says(m message) bool {
 	case "other_id":
 		s.raw(`{"jsonrpc":"2.0","id":"no-such","result":{}}`)
 		s.text(m.ID, "done", false)
-	case "both":
-		s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"content":[]},"error":{"code":1,"message":"x"}}`)
-	case "no_error":
-		s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"content":[]}, "error" : null}`)
-	case "no_result":
-		s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":null,"error":{"code":-32001,"message":"its own"}}`)
-	case "both_null":
-		s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":null,"error":null}`)
-	case "neither":
-		s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `}`)
 	case "get-user", "get-usr":
 		said, data := "Cannot read properties of undefined", ""
 		if p.Name == "get-usr" {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/deadline"
-	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -44,8 +42,9 @@ func (c *client) eventually(want string) string {
 // That the program no longer waits does not prove that the server has stopped. Its late answer is recorded under
 // the reference that the caller has.
 func TestTheServerGoesOn(t *testing.T) {
-	c := connect(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: 100 * time.Millisecond} })
-	c.initialize()
+	c := initialized(t, func(_ *Options, m *mcpchain.Options) {
+		m.Deadline = deadline.New(&deadline.Options{Limit: 100 * time.Millisecond})
+	})
 	for name, outcome := range map[string]string{"slow": "outcome=ok success=true", "slow_failure": "outcome=tool_error success=false", "slow_error": "outcome=protocol_error success=false"} {
 		line := c.call(fmt.Sprintf("%q", name), name, `{"n":700}`)
 		text := textOf(t, line)
@@ -59,39 +58,32 @@ func TestTheServerGoesOn(t *testing.T) {
 		require.Contains(t, late, outcome)
 		require.Regexp(t, `duration_ms=(7\d\d|[89]\d\d|\d{4,})\.`, late)
 	}
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
+	require.Contains(t, c.answer("2"), "notifications/cancelled")
 	require.NotContains(t, c.log.String(), "the handler stopped")
 	require.Equal(t, 3, strings.Count(c.log.String(), "answered too late"))
 }
 
 // The same for a call that its client cancelled: it is no failure of the server, so it is no warning.
 func TestACancelledCallIsAnsweredLate(t *testing.T) {
-	for name, change := range map[string]func(*Options, *mcpchain.Options){
-		"without a limit": func(*Options, *mcpchain.Options) {},
-		"within a limit":  func(_ *Options, m *mcpchain.Options) { m.Deadline = &deadline.Options{Limit: patient} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := connect(t, change)
-			c.initialize()
-			c.send(callLine("1", "slow", `{"n":500}`))
-			c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
-			require.Contains(t, c.answer("2"), "tools/call")
-			c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-			late := c.eventually("the server answered too late.*outcome=ok")
-			require.Contains(t, late, "level=INFO")
-			reference := regexp.MustCompile(`reference=(\S+)`).FindStringSubmatch(late)[1]
-			require.Contains(t, c.eventually("mcp call.*"+reference), "outcome=cancelled kind=cancelled")
-			require.NotContains(t, c.log.String(), "and did")
-			require.NotContains(t, c.log.String(), "has stopped:")
-		})
-	}
+	c := initialized(t, func(_ *Options, m *mcpchain.Options) { m.Deadline = deadline.New(&deadline.Options{Limit: patient}) })
+	c.send(callLine("1", "slow", `{"n":500}`))
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"custom/seen"}`)
+	require.Contains(t, c.answer("2"), "tools/call")
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	late := c.eventually("the server answered too late.*outcome=ok")
+	require.Contains(t, late, "level=INFO")
+	reference := regexp.MustCompile(`reference=(\S+)`).FindStringSubmatch(late)[1]
+	require.Contains(t, c.eventually("mcp call.*"+reference), "outcome=cancelled kind=cancelled")
+	require.NotContains(t, c.log.String(), "and did")
+	require.NotContains(t, c.log.String(), "has stopped:")
 }
 
 // A call that is not sent at all is told so: nothing was changed by it.
 func TestACallThatWaitsIsNotSent(t *testing.T) {
-	c := connect(t, func(o *Options, m *mcpchain.Options) {
-		o.Serial, m.Deadline = true, &deadline.Options{Limit: 2 * time.Second, Tools: map[string]time.Duration{"fail": 300 * time.Millisecond}}
+	c := initialized(t, func(o *Options, m *mcpchain.Options) {
+		o.Serial, m.Deadline = true, deadline.New(&deadline.Options{Limit: 2 * time.Second, Tools: map[string]time.Duration{"fail": 300 * time.Millisecond}})
 	})
-	c.initialize()
 	c.send(callLine("1", "never", `{}`))
 	c.send(callLine("2", "fail", `{"text":"it ran"}`))
 	text := textOf(t, c.answer("2"))
@@ -123,6 +115,11 @@ func TestAServerThatPrintsItsUsage(t *testing.T) {
 			})
 		}
 	}
+	t.Run("it cannot be started", func(t *testing.T) {
+		c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Command = []string{"/there/is/no/such/program"} })
+		require.Equal(t, 127, <-c.status)
+		c.status <- 127
+	})
 	t.Run("a stranger", func(t *testing.T) {
 		c := connect(t, func(o *Options, _ *mcpchain.Options) {
 			o.Env, o.Strange = append(os.Environ(), "PROXY_TEST_SERVER=usage", "PROXY_TEST_STATUS=1"), true
@@ -150,28 +147,10 @@ func TestTail(t *testing.T) {
 	require.LessOrEqual(t, len(s.take()), maxClip)
 }
 
-// An answer that is none says why.
-func TestAnswersWithoutAResult(t *testing.T) {
-	c := connect(t, saying())
-	c.initialize()
-	for name, want := range map[string]string{
-		"both":      "the server answered with both a result and an error",
-		"both_null": "the server answered with null instead of a result",
-		"neither":   "the server's answer is no legal message",
-	} {
-		text := textOf(t, c.call(fmt.Sprintf("%q", name), name, `{}`))
-		require.Contains(t, text, "Server error: "+want)
-		require.Contains(t, text, "Retry: no, unless you see that it did not take effect.")
-	}
-	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}, "error" : null}`, c.call("1", "no_error", `{}`), "null is absent")
-	require.Contains(t, c.call("2", "no_result", `{}`), `"code":-32001,"message":"its own"`)
-}
-
 // A server that does one thing at a time is left alone while it runs one call.
 func TestOneCallMayTakeLong(t *testing.T) {
 	quick := func(o *Options, _ *mcpchain.Options) { o.Hang = 300 * time.Millisecond }
-	c := connect(t, saying(), quick)
-	c.initialize()
+	c := initialized(t, saying(), quick)
 	require.Contains(t, c.call("1", "sync", `{"n":1500}`), "done")
 	require.NotContains(t, c.log.String(), "is ended")
 
@@ -189,19 +168,11 @@ func TestOneCallMayTakeLong(t *testing.T) {
 	text := textOf(t, c.answer("4"))
 	require.Contains(t, text, "Retry: no. The server was ended before, while it ran the same call.")
 	require.Contains(t, textOf(t, c.answer("5")), "Retry: yes", "which is another one")
-
-	// One that was answered since is.
-	require.Contains(t, c.call("6", "sync", `{"n":0}`), "done")
-	c.send(callLine("7", "sync", `{"n":60000}`))
-	c.send(callLine("8", "sync", `{"n":0}`))
-	require.Contains(t, textOf(t, c.answer("7")), "Retry: no.")
-	require.Contains(t, textOf(t, c.answer("8")), "Retry: yes")
 }
 
 // The longer one of the two counts for one call.
 func TestOneCallHangs(t *testing.T) {
-	c := connect(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 200*time.Millisecond, 800*time.Millisecond })
-	c.initialize()
+	c := initialized(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang, o.Alone = 200*time.Millisecond, 800*time.Millisecond })
 	began := time.Now()
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "the server answered no ping for 800 ms and was ended")
 	require.GreaterOrEqual(t, time.Since(began), 800*time.Millisecond)
@@ -209,31 +180,20 @@ func TestOneCallHangs(t *testing.T) {
 
 // A call that ran into its time limit has had its time: a server that is silent since is ended.
 func TestOneCallHangsLongerThanItsLimit(t *testing.T) {
-	c := connect(t, saying(), func(o *Options, m *mcpchain.Options) {
-		o.Hang, m.Deadline = 300*time.Millisecond, &deadline.Options{Limit: 600 * time.Millisecond}
+	c := initialized(t, saying(), func(o *Options, m *mcpchain.Options) {
+		o.Hang, m.Deadline = 300*time.Millisecond, deadline.New(&deadline.Options{Limit: 600 * time.Millisecond})
 	})
-	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Whether it did is not known.")
 	c.eventually("the server answers no ping and is ended")
 	require.Contains(t, c.call("2", "sync", `{"n":0}`), "done")
 	text := textOf(t, c.call("3", "sync", `{"n":60000}`))
 	require.Contains(t, text, "Timeout: the server did not answer this call in time. It was told to stop. Whether it did is not known.\nRetry: no. ")
 	require.Contains(t, text, "The server was ended before, while it ran the same call.")
-
-	// One that answers pings goes on.
-	c = connect(t, func(o *Options, m *mcpchain.Options) {
-		o.Hang, m.Deadline = 300*time.Millisecond, &deadline.Options{Limit: 100 * time.Millisecond}
-	})
-	c.initialize()
-	require.Contains(t, textOf(t, c.call("1", "slow", `{"n":1500}`)), "Whether it did is not known.")
-	c.eventually("the server answered too late")
-	require.NotContains(t, c.log.String(), "is ended")
 }
 
 // What a tool that failed has said stays, in its order and byte for byte; ours stands below its first words.
 func TestAFailureKeepsItsBlocks(t *testing.T) {
-	c := connect(t, saying())
-	c.initialize()
+	c := initialized(t, saying())
 	content := func(line string) (blocks []json.RawMessage, meta, structured json.RawMessage) {
 		var m struct {
 			Result struct {
@@ -289,8 +249,7 @@ func TestAFailureKeepsItsBlocks(t *testing.T) {
 
 // The same for failures that are errors of JSON-RPC.
 func TestErrorsAreExplained(t *testing.T) {
-	c := connect(t, saying())
-	c.initialize()
+	c := initialized(t, saying())
 	for _, code := range []int{-32603, -32600, -32602} {
 		var m struct {
 			Error struct {
@@ -330,16 +289,14 @@ func TestAGuardIsClosed(t *testing.T) {
 		return strings.Count(c.answer(`"seen"`), "tools/call")
 	}
 	t.Run("it waits", func(t *testing.T) {
-		c := connect(t, saying("PROXY_TEST_LIST=2500ms"), strict)
-		c.initialize()
+		c := initialized(t, saying("PROXY_TEST_LIST=2500ms"), strict)
 		require.Contains(t, textOf(t, c.call("1", "kill", `{"pid":"five"}`)), "Validation Error: Argument 'pid' expected an integer")
 		require.Zero(t, sent(c))
 		require.Contains(t, textOf(t, c.call("2", "kill", `{"pid":5}`)), "Ignored")
 		require.Equal(t, 1, sent(c))
 	})
 	t.Run("it refuses", func(t *testing.T) {
-		c := connect(t, saying("PROXY_TEST_LIST=1h"), strict, func(o *Options, _ *mcpchain.Options) { o.Learn = 300 * time.Millisecond })
-		c.initialize()
+		c := initialized(t, saying("PROXY_TEST_LIST=1h"), strict, func(o *Options, _ *mcpchain.Options) { o.Learn = 300 * time.Millisecond })
 		text := textOf(t, c.call("1", "kill", `{"pid":"five"}`))
 		require.Contains(t, text, "Service unavailable: this call was not sent: it could not be found out what the tool takes and does")
 		require.Contains(t, text, "Nothing was changed by this call.")
@@ -348,61 +305,19 @@ func TestAGuardIsClosed(t *testing.T) {
 		require.Zero(t, sent(c))
 	})
 	t.Run("only what reads", func(t *testing.T) {
-		c := connect(t, saying("PROXY_TEST_LIST=1h"), func(o *Options, _ *mcpchain.Options) {
+		c := initialized(t, saying("PROXY_TEST_LIST=1h"), func(o *Options, _ *mcpchain.Options) {
 			o.Tools, o.Learn = Tools{ReadOnly: true, Reads: []string{"untyped"}}, 300*time.Millisecond
 		})
-		c.initialize()
 		require.Contains(t, textOf(t, c.call("1", "kill", `{"pid":1}`)), "it could not be found out what the tool takes and does")
 		require.Zero(t, sent(c))
 		require.Contains(t, textOf(t, c.call("2", "untyped", `{"pid":1}`)), "rejected", "by the configuration")
 	})
 	t.Run("what is not listed, and what cannot be read", func(t *testing.T) {
-		c := connect(t, saying(), strict)
-		c.initialize()
+		c := initialized(t, saying(), strict)
 		require.Contains(t, c.call("1", "kil", `{}`), `unknown tool \"kil\". Did you mean 'kill'?`)
 		require.Contains(t, textOf(t, c.call("2", "odd", `{}`)), "could not be found out")
 		require.Zero(t, sent(c))
 	})
-}
-
-// Explaining failures does not ask the server for its tools each time.
-func TestFailuresShareALook(t *testing.T) {
-	lists := func(c *client) int {
-		c.send(`{"jsonrpc":"2.0","id":"seen","method":"custom/seen"}`)
-		var m struct{ Result struct{ Seen []string } }
-		require.NoError(t, json.Unmarshal([]byte(c.answer(`"seen"`)), &m))
-		return len(slices.DeleteFunc(m.Result.Seen, func(method string) bool { return method != "tools/list" }))
-	}
-	c := connect(t, saying("PROXY_TEST_LIST=300ms"))
-	c.initialize()
-	began := time.Now()
-	for i := range 100 {
-		c.send(callLine(fmt.Sprint(i), "kill", `{"pid":1,"zzz":1}`))
-	}
-	for i := range 100 {
-		require.Contains(t, textOf(t, c.answer(fmt.Sprint(i))), "'zzz' is unknown")
-	}
-	seconds := int(time.Since(began).Seconds()) // a definition is remembered for one
-	require.LessOrEqual(t, lists(c), 2+2*seconds)
-
-	c = connect(t, saying()) // one after the other
-	c.initialize()
-	began = time.Now()
-	for i := range 100 {
-		require.Contains(t, textOf(t, c.call(fmt.Sprint(i), "kill", `{"pid":1,"zzz":1}`)), "'zzz' is unknown")
-	}
-	require.LessOrEqual(t, lists(c), 2+2*int(time.Since(began).Seconds()))
-}
-
-// What is sent again by the program counts, too.
-func TestRetriedReadsThatHang(t *testing.T) {
-	c := connect(t, saying(), func(o *Options, m *mcpchain.Options) {
-		o.Hang, o.Alone = 200*time.Millisecond, time.Millisecond
-		m.RetryServer = &retry.ServerOptions{MaxAttempts: 5}
-	})
-	c.initialize()
-	require.Contains(t, textOf(t, c.call("1", "sync", `{"n":60000}`)), "Retry: no. The server was ended before, while it ran the same call.")
-	require.LessOrEqual(t, strings.Count(c.log.String(), "answers no ping and is ended"), 2)
 }
 
 // What never comes is not kept for ever.
@@ -418,8 +333,7 @@ func TestLateCallsAreBounded(t *testing.T) {
 
 // A server that ends because the program does is not started again, and nothing is wrong with how it was started.
 func TestEndOfTheProgram(t *testing.T) {
-	c := connect(t)
-	c.initialize()
+	c := initialized(t)
 	c.send(callLine("1", "never", `{}`))
 	require.Contains(t, c.call("2", "echo", `{"text":"alive"}`), "alive")
 	c.stop()
@@ -434,8 +348,7 @@ func TestEndOfTheProgram(t *testing.T) {
 // Whoever waits for an answer that does not come finds out why in the log.
 func TestAnswersThatDoNotCome(t *testing.T) {
 	const stray = "an answer of the server that nobody waits for was dropped"
-	c := connect(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang = 300 * time.Millisecond })
-	c.initialize()
+	c := initialized(t, saying(), func(o *Options, _ *mcpchain.Options) { o.Hang = 300 * time.Millisecond })
 	require.Contains(t, c.call("1", "sync", `{"n":400}`), "done", "pings are answered late")
 	require.NotContains(t, c.log.String(), stray)
 	require.Contains(t, c.call("2", "other_id", `{}`), "done")

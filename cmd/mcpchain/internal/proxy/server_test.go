@@ -65,10 +65,6 @@ func serve() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	s := &fakeServer{in: in, waiting: map[string]json.RawMessage{}}
 	fmt.Fprintln(os.Stderr, "started")
-	if os.Getenv("PROXY_TEST_SERVER") == "broken" {
-		fmt.Fprintln(os.Stderr, "Error: NEEDED_KEY is required, and is not "+os.Getenv("TEST_API_KEY"))
-		os.Exit(3)
-	}
 	if os.Getenv("PROXY_TEST_SERVER") == "usage" {
 		s.raw("Usage: server <command>\n  start   Start the server " + os.Getenv("TEST_API_KEY"))
 		status, _ := strconv.Atoi(os.Getenv("PROXY_TEST_STATUS"))

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -104,8 +103,8 @@ func (s *session) begin(m *rpc.Message, result json.RawMessage) {
 	var agreed struct {
 		Version string `json:"protocolVersion"`
 	}
-	_ = values.Unmarshal(m.Params, params) // the server has understood it
-	_ = values.Unmarshal(result, &agreed)
+	_ = rpc.Unmarshal(m.Params, params) // the server has understood it
+	_ = rpc.Unmarshal(result, &agreed)
 	params.ProtocolVersion = agreed.Version
 	sdk := newSession(params, s.proxy.Session)
 	s.mu.Lock()
@@ -219,7 +218,7 @@ func read[T any, P interface {
 	mcp.Params
 }](sdk *mcp.ServerSession, raw json.RawMessage, extra *mcp.RequestExtra) mcp.Request {
 	params := P(new(T))
-	if raw != nil && values.Unmarshal(raw, params) != nil {
+	if raw != nil && rpc.Unmarshal(raw, params) != nil {
 		if _, other := any(params).(*otherParams); !other {
 			return nil
 		}

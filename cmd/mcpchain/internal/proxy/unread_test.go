@@ -3,7 +3,6 @@
 package proxy
 
 import (
-	"io"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain"
@@ -29,10 +27,9 @@ func TestParametersThatCannotBeReadPassNoGuard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := &received{}
-			c := connect(t, runs(listening(got)), change, func(o *Options, _ *mcpchain.Options) {
+			c := initialized(t, runs(listening(got)), change, func(o *Options, _ *mcpchain.Options) {
 				o.Tools.Hide = append(o.Tools.Hide, "danger")
 			})
-			c.initialize()
 			for _, rest := range []string{`"_meta":{"x":1e400}`, `"requestState":5`, `"inputResponses":5`, `"inputResponses":{"a":5}`, `"inputResponses":{"a":{"new":1}}`} {
 				c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"danger","arguments":{},` + rest + `}}`)
 				require.Contains(t, c.answer("1"), `"code":-32602`, rest)
@@ -56,8 +53,7 @@ func TestArgumentsOfPromptsThatAreNoTexts(t *testing.T) {
 	const line = `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p","arguments":{"a":1}}}`
 	for _, strict := range []bool{false, true} {
 		got := &received{}
-		c := connect(t, runs(listening(got)), func(o *Options, _ *mcpchain.Options) { o.Strict = strict })
-		c.initialize()
+		c := initialized(t, runs(listening(got)), func(o *Options, _ *mcpchain.Options) { o.Strict = strict })
 		c.send(line)
 		require.Equal(t, strict, strings.Contains(c.answer("1"), `"code":-32602`))
 		require.Equal(t, !strict, strings.Contains(got.String(), line))
@@ -85,8 +81,7 @@ func TestAToolThatNowWrites(t *testing.T) {
 		}
 		return ok(m, `{"content":[]}`), nil
 	})
-	c := connect(t, runs(run), func(o *Options, _ *mcpchain.Options) { o.Tools.ReadOnly = true })
-	c.initialize()
+	c := initialized(t, runs(run), func(o *Options, _ *mcpchain.Options) { o.Tools.ReadOnly = true })
 	require.Eventually(t, func() bool { // what is listed is remembered
 		return strings.Contains(c.call("1", "look", `{}`), `"content":[]`) && time.Duration(now()) > 2*time.Second
 	}, time.Minute, 100*time.Millisecond)
@@ -119,54 +114,12 @@ func TestALateAnswerIsForNobodyElse(t *testing.T) {
 		}
 		return text, err
 	}
-	c := connect(t, runs(run), func(_ *Options, m *mcpchain.Options) {
-		m.Deadline = &deadline.Options{Limit: -1, Tools: map[string]time.Duration{"slow": 100 * time.Millisecond}}
+	c := initialized(t, runs(run), func(_ *Options, m *mcpchain.Options) {
+		m.Deadline = deadline.New(&deadline.Options{Limit: -1, Tools: map[string]time.Duration{"slow": 100 * time.Millisecond}})
 	})
-	c.initialize()
 	require.Contains(t, textOf(t, c.call("1", "slow", `{}`)), "Whether it did is not known.")
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"its own"}]}}`, c.call("1", "quick", `{}`))
 	c.eventually("the server answered too late")
-}
-
-// A call that nobody waits for keeps the server busy until it answers.
-func TestBusy(t *testing.T) {
-	goOn, came := make(chan struct{}), make(chan struct{})
-	logger := slog.New(slog.DiscardHandler)
-	opts := Options{Out: rpc.NewWriter(io.Discard), MaxRequest: 1 << 20, MaxAnswer: 1 << 20, Hide: hide, Logger: logger, Chain: mcpchain.Standard(&mcpchain.Options{Logger: logger})}
-	var run *fakeRun
-	run = newRun(func(m *rpc.Message) (string, error) {
-		if m.Method == "tools/call" {
-			close(came)
-			go func() {
-				<-goOn
-				run.out <- ok(m, `{"content":[]}`)
-			}()
-		}
-		return "", nil
-	})
-	opts.Start = func() (Server, error) { return run, nil }
-	p := New(opts)
-	go p.Run(t.Context())
-	defer p.Leave()
-	busy := func(want bool) {
-		t.Helper()
-		require.Eventually(t, func() bool { return p.Busy() == want }, time.Minute, time.Millisecond)
-	}
-	send := func(line string) {
-		m, refused := rpc.Parse([]byte(line))
-		require.Nil(t, refused)
-		p.Receive(m, &mcp.RequestExtra{})
-	}
-	busy(false)
-	send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}`)
-	busy(false)
-	send(callLine("2", "write", `{}`))
-	busy(true)
-	<-came
-	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-	require.Never(t, func() bool { return !p.Busy() }, 300*time.Millisecond, time.Millisecond)
-	close(goOn)
-	busy(false)
 }
 
 // A client that subscribes and never unsubscribes makes the program keep no more than a bound.

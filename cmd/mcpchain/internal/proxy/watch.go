@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/canonical"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -189,7 +189,7 @@ func (p *Proxy) answeredAgain(req mcp.Request) {
 
 // sameCall returns what calls have in common that are the same: what is called, and the arguments.
 func sameCall(req mcp.Request) string {
-	args, err := canonical.JSON(call.ArgumentsOf(req))
+	args, err := jsons.Canonical(call.ArgumentsOf(req))
 	if err != nil {
 		args = call.ArgumentsOf(req)
 	}

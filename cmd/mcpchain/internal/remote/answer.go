@@ -9,8 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
-
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -24,7 +22,7 @@ func isStream(res *http.Response) bool {
 func messages(body []byte) [][]byte {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
-	if !bytes.HasPrefix(body, []byte{'['}) || values.Unmarshal(body, &list) != nil {
+	if !bytes.HasPrefix(body, []byte{'['}) || rpc.Unmarshal(body, &list) != nil {
 		return [][]byte{body}
 	}
 	lines := make([][]byte, 0, len(list))

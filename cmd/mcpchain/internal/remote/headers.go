@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/mcpchain/mcpchain/internal/jsons/values"
-
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -80,7 +78,7 @@ func (s *Session) describe(header http.Header, m *rpc.Message, version string, r
 		bound := s.tools.Of(name)
 		s.mu.Unlock()
 		var args map[string]json.RawMessage
-		if raw := m.Value("params", "arguments"); len(bound) > 0 && raw != nil && values.Unmarshal(raw, &args) != nil {
+		if raw := m.Value("params", "arguments"); len(bound) > 0 && raw != nil && rpc.Unmarshal(raw, &args) != nil {
 			return
 		}
 		for _, b := range bound {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,60 +120,6 @@ func TestARedirectedCallIsSentOnce(t *testing.T) {
 		s.line()
 		require.Equal(t, map[string]int{"/ tools/call": 1, "/mcp/ tools/call": 1}, seen)
 	}
-
-	// A place where no server is any more is left.
-	for want, there := range map[string]http.HandlerFunc{
-		"404 Not Found": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
-		"answered 200 OK with text/html": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(w, "<form>")
-		},
-	} {
-		var moved atomic.Bool
-		s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case r.URL.Path == "/" && !moved.Load():
-				http.Redirect(w, r, "/old", http.StatusTemporaryRedirect)
-			case r.URL.Path == "/old" && moved.Load():
-				there(w, r)
-			default:
-				answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-			}
-		}))
-		s.send(ping)
-		s.line()
-		moved.Store(true)
-		s.send(ping)
-		require.ErrorContains(t, s.failure(), want)
-		s.send(ping)
-		s.line()
-	}
-}
-
-// Where the stream of a session is sent to, its calls are not.
-func TestOnlyCallsMoveASession(t *testing.T) {
-	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		switch {
-		case r.URL.Path != "/":
-			_, _ = io.WriteString(w, "a page")
-		case r.Method == http.MethodGet:
-			http.Redirect(w, r, "/page", http.StatusFound)
-		case strings.Contains(string(body), "initialize\""):
-			w.Header().Set("Mcp-Session-Id", "s")
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
-		case strings.Contains(string(body), `"id"`):
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-		default:
-			w.WriteHeader(http.StatusAccepted)
-		}
-	}))
-	s.send(hi)
-	s.line()
-	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "has no stream of its own") }, time.Minute, time.Millisecond)
-	s.send(write)
-	require.Contains(t, s.line(), "result")
 }
 
 // A connection of which no byte could be written has brought nothing to the server: the request goes over another.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/headers"
 	"github.com/mcpchain/mcpchain/fault"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
@@ -335,15 +334,6 @@ func TestHeadersOfAMessage(t *testing.T) {
 	require.Contains(t, s.line(), `"","",""]`)
 }
 
-func TestEncoded(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "", "plain name": "plain name", " x": "=?base64?IHg=?=", "x\t": "=?base64?eAk=?=", "é": "=?base64?w6k=?=", "a\nb": "=?base64?YQpi?=",
-		"=?base64?eA==?=": "=?base64?PT9iYXNlNjQ/ZUE9PT89?=",
-	} {
-		require.Equal(t, want, headers.Encoded(text))
-	}
-}
-
 // What became of a request that failed on its way.
 func TestFailures(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
@@ -578,47 +568,6 @@ func TestCancelled(t *testing.T) {
 	require.Empty(t, noted)
 }
 
-// Not every 400 is of a session that there is not, and a notification finds out, too. initialize is of
-// no version yet.
-func TestNotGone(t *testing.T) {
-	gone := atomic.Bool{}
-	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		switch {
-		case gone.Load():
-			w.WriteHeader(http.StatusNotFound)
-		case strings.Contains(string(body), "initialize"):
-			if r.Header.Get("Mcp-Protocol-Version") != "" || r.Header.Get("Mcp-Session-Id") != "" {
-				w.WriteHeader(http.StatusTeapot)
-				return
-			}
-			w.Header().Set("Mcp-Session-Id", "s")
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
-		case strings.Contains(string(body), `"ping"`):
-			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-		default:
-			answerJSON(w, 400, "no such method")
-		}
-	}))
-	s.send(callOf("1", "t", "{}")) // of a version that the server does not speak
-	require.ErrorContains(t, s.failure(), "400 Bad Request")
-	for range 2 {
-		s.send(hi)
-		require.Contains(t, s.line(), "2025-11-25")
-	}
-	s.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
-	require.ErrorContains(t, s.failure(), "400 Bad Request")
-	s.send(ping)
-	require.Contains(t, s.line(), `"result"`)
-	gone.Store(true)
-	s.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-	select {
-	case <-s.Ended():
-	case <-time.After(10 * time.Second):
-		require.Fail(t, "it is not found out")
-	}
-}
-
 // The stream of a session is asked for once if there is none. If there was one, it tells that the
 // session is gone, before anybody calls. Versions without sessions see nothing of it.
 func TestTheStreamOfASession(t *testing.T) {
@@ -705,5 +654,46 @@ func TestCheck(t *testing.T) {
 		_, err := Check(url)
 		require.ErrorContains(t, err, want, url)
 		require.NotContains(t, err.Error(), canary)
+	}
+}
+
+// Not every 400 is of a session that there is not, and a notification finds out, too. initialize is of
+// no version yet.
+func TestNotGone(t *testing.T) {
+	gone := atomic.Bool{}
+	s := begin(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case gone.Load():
+			w.WriteHeader(http.StatusNotFound)
+		case strings.Contains(string(body), "initialize"):
+			if r.Header.Get("Mcp-Protocol-Version") != "" || r.Header.Get("Mcp-Session-Id") != "" {
+				w.WriteHeader(http.StatusTeapot)
+				return
+			}
+			w.Header().Set("Mcp-Session-Id", "s")
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+		case strings.Contains(string(body), `"ping"`):
+			answerJSON(w, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		default:
+			answerJSON(w, 400, "no such method")
+		}
+	}))
+	s.send(callOf("1", "t", "{}")) // of a version that the server does not speak
+	require.ErrorContains(t, s.failure(), "400 Bad Request")
+	for range 2 {
+		s.send(hi)
+		require.Contains(t, s.line(), "2025-11-25")
+	}
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	require.ErrorContains(t, s.failure(), "400 Bad Request")
+	s.send(ping)
+	require.Contains(t, s.line(), `"result"`)
+	gone.Store(true)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	select {
+	case <-s.Ended():
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it is not found out")
 	}
 }

@@ -67,7 +67,7 @@ func TestLinesThatAreTooLong(t *testing.T) {
 func TestIDs(t *testing.T) {
 	for id, key := range map[string]string{
 		`1`: "n1", `-5`: "n-5", `1.0`: "n1", `1e2`: "n100", `"1"`: "s1", `"a"`: "sa", `"\u0061"`: "sa", `""`: "s",
-		`-0`: "n0", `"\ud800"`: "s\xed\xa0\x80", `1e18`: "", `1.5`: "", `null`: "", `true`: "", `{}`: "", `[1]`: "", ``: "", `1e400`: "",
+		`-0`: "n0", `"\ud800"`: "s\ufffd", `1e18`: "", `1.5`: "", `null`: "", `true`: "", `{}`: "", `[1]`: "", ``: "", `1e400`: "",
 	} {
 		require.Equal(t, key, ID(id).Key(), id)
 	}
@@ -125,7 +125,7 @@ func TestOneReading(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		call + `{"name":"a","arguments":{"A":1,"a":2,"x":"\ud800","\ud800":1,"\ud801":2,"n":1e400}}}`,
+		call + `{"name":"a","arguments":{"A":1,"a":2,"x":"\ud800","\ud800":1,"n":1e400}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"vendor/odd","params":{"Name":1,"other":2}}`,
 		`{"jsonrpc":"2.0","id":7,"result":{"a":1,"A":2}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
@@ -287,4 +287,14 @@ func FuzzParse(f *testing.F) {
 			require.Equal(t, m.ID.Key(), long.id().Key())
 		}
 	})
+}
+
+func TestUnmarshal(t *testing.T) {
+	var v struct {
+		Name string `json:"name"`
+	}
+	require.NoError(t, Unmarshal([]byte(`{"Name":"a","NAME":"b"}`), &v))
+	require.Empty(t, v.Name)
+	require.NoError(t, Unmarshal([]byte("{\"name\":\"\\ud800\xff\",\"x\":1,\"x\":2}"), &v))
+	require.Equal(t, "\ufffd\ufffd", v.Name)
 }

@@ -52,7 +52,7 @@ func main() {
 	chain := mcpchain.Standard(&mcpchain.Options{
 		Validate: &validate.Options{RawTools: true}, // arguments are checked against the schema
 		Retry:    &retry.Options{Owner: user},
-		Limit:    &limit.Options{Owner: user},
+		Limit:    limit.New(&limit.Options{Owner: user}),
 	})
 	s := server.NewMCPServer("weather", "1.0.0", mcpgo.Server(chain))
 	s.AddTool(mcp.NewTool("forecast",

@@ -55,7 +55,7 @@ func run(ctx context.Context, address string) error {
 	server := newServer(tracing)
 	server.AddReceivingMiddleware(tracing, mcpchain.Standard(&mcpchain.Options{
 		Logger:      newLogger(otelslog.NewHandler("weather", otelslog.WithLoggerProvider(otlp.logs))),
-		RetryServer: &retry.ServerOptions{InitialInterval: 10 * time.Millisecond},
+		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: 10 * time.Millisecond}),
 	}))
 	return serve(ctx, server, address)
 }

@@ -28,11 +28,11 @@ func main() {
 	defer func() { _ = client.Close() }()
 	server := mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
-		Replay: &replay.Options{
+		Replay: replay.New(&replay.Options{
 			Store: mcpredis.New(client, nil),
 			// Over HTTP the authenticated user owns a key, without this function.
 			Owner: func(context.Context, mcp.Request) string { return os.Getenv("USER") },
-		},
+		}),
 	}))
 	mcp.AddTool(server, &mcp.Tool{Name: "pay", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, func(_ context.Context, _ *mcp.CallToolRequest, p payment) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{

@@ -73,8 +73,8 @@ func serve(name, redis, prefix string) error {
 	replay.AddStatusTool(server, replays)
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 		Logger: slog.New(slog.DiscardHandler), // the story is enough here
-		Replay: replays,
-		State:  &state.Options{Store: shared, Argument: "account", NewTool: "open_account"},
+		Replay: replay.New(replays),
+		State:  state.New(&state.Options{Store: shared, Argument: "account", NewTool: "open_account"}),
 	}))
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

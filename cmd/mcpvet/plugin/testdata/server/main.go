@@ -12,8 +12,8 @@ func main() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "server"}, nil)
 	server.AddTool(&mcp.Tool{Name: "get_time", InputSchema: map[string]any{"type": "object"}},
 		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			log.Print(string(req.Params.Arguments))
-			log.Print(string(req.Params.Arguments)) //nolint:mcpvet // there are none
+			go func() { panic(req.Params.Name) }()
+			go func() { panic(req.Params.Name) }() //nolint:mcpvet // it is not called
 			return nil, nil
 		})
 	server.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "who", Required: true}}},

@@ -9,6 +9,7 @@ import (
 	"errtext/results"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/mask"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -32,20 +33,23 @@ func raw(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, er
 	if err := open("a"); err != nil {
 		return &mcp.CallToolResult{
 			IsError: true,
-			Content: []mcp.Content{&mcp.TextContent{Text: "no: " + err.Error()}}, // want `the text of this error becomes content`
+			Content: []mcp.Content{&mcp.TextContent{Text: "no: " + err.Error()}}, // want `which no middleware can mask; use CallToolResult.SetError: where no mask stands, an error that a raw`
 		}, nil
 	}
 	if err := open("b"); err != nil {
-		return results.Failed(err.Error()), nil // want `the text of this error becomes content`
+		return results.Failed(err.Error()), nil // want `the texts of this error and of 2 more become content by Failed, which`
 	}
 	if err := open("c"); err != nil {
-		return results.Failedf("x", fmt.Sprintf("%v", err)) // want `the text of this error becomes content`
+		return results.Failedf("x", fmt.Sprintf("%v", err)) // want `the text of this error becomes content by Failedf`
 	}
 	if err := opened("e"); err != nil {
-		return results.Failed(err.Error()), nil // want `the text of this error becomes content`
+		return results.Failed(err.Error()), nil
 	}
 	if err := opens("f"); err != nil {
-		return results.Failed(err.Error()), nil // want `the text of this error becomes content`
+		return results.Failed(err.Error()), nil
+	}
+	if err := wrapped(open("g")); err != nil {
+		return results.FromErr(err), nil // want `the text of this error becomes content by FromErr`
 	}
 	return nil, open("d")
 }
@@ -68,6 +72,8 @@ func taken(name string) error { // want taken:`worded`
 	return nameError{name: "taken: " + name}
 }
 
+func wrapped(err error) error { return fmt.Errorf("wrapped: %w", err) }
+
 func opened(name string) error {
 	return nameError{name, open(name)}
 }
@@ -82,45 +88,36 @@ func typed(ctx context.Context, req *mcp.CallToolRequest, _ in) (*mcp.CallToolRe
 	err := open("a")
 	if err != nil {
 		return &mcp.CallToolResult{
-			Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}, // want `the text of this error becomes content`
+			Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}, // want `which no middleware can mask; return the error`
 			IsError: true,
 		}, nil, nil
 	}
 	return nil, nil, nil
 }
 
-// invalid is only called with worded errors, failed is not.
-func invalid(err error) *mcp.CallToolResult {
+// invalid and failed are reported where they show an error that nobody worded.
+func invalid(err error) *mcp.CallToolResult { // want invalid:`shows`
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "invalid: " + err.Error()}}}
 }
 
-func failed(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
+func failed(err error) *mcp.CallToolResult { // want failed:`shows`
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("failed: %v", err)}}}
 }
 
-func uncalled(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
-}
-
-// Exported may be called from elsewhere.
-func Exported(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
-}
-
-func again(err error, n int) *mcp.CallToolResult {
+func again(err error, n int) *mcp.CallToolResult { // want again:`shows`
 	if n > 0 {
 		return again(err, n-1)
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "invalid: " + err.Error()}}}
 }
 
-// kept is a handler of something else, so that nobody knows what it is called with.
-func kept(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "failed: " + err.Error()}}} // want `the text of this error becomes content`
+// reads makes the result of an error of its own.
+func reads() *mcp.CallToolResult {
+	err := open("h")
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}} // want `which no middleware can mask; use CallToolResult.SetError$`
 }
 
-var onError = kept
-
+// changes does not know what it calls.
 func changes(change func(map[string]string) (int, error)) mcp.ToolHandler {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if _, err := change(nil); err != nil {
@@ -130,45 +127,20 @@ func changes(change func(map[string]string) (int, error)) mcp.ToolHandler {
 	}
 }
 
-func opening(change func(map[string]string) (int, error)) mcp.ToolHandler {
-	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if _, err := change(nil); err != nil {
-			return results.Failed(err.Error()), nil // want `the text of this error becomes content`
-		}
-		return &mcp.CallToolResult{}, nil
-	}
-}
-
-func size(m map[string]string) (int, error) { // want size:`worded`
-	if len(m) == 0 {
-		return 0, errors.New("nothing to change")
-	}
-	return len(m), nil
-}
-
-func handed(m map[string]string) (*mcp.CallToolResult, mcp.ToolHandler) {
+func handed(m map[string]string) *mcp.CallToolResult {
 	if err := check(m); err != nil {
-		return invalid(err), nil
+		return invalid(err)
 	}
 	if err := open("a"); err != nil {
-		return failed(err), nil
+		return failed(err) // want `the text of this error becomes content by failed, which no middleware can mask; let failed take the error`
 	}
 	if m == nil {
-		return invalid(fmt.Errorf("arguments of %d names", len(m))), changes(size)
+		return invalid(fmt.Errorf("arguments of %d names", len(m)))
 	}
 	if len(m) > 3 {
-		return failed(errBusy), opening(size)
+		return failed(errBusy)
 	}
-	onError(open("b"))
-	_ = kept(errBusy)
-	_ = again(errBusy, 3)
-	_ = opening(func(map[string]string) (int, error) { return 0, open("c") })
-	return nil, changes(func(m map[string]string) (int, error) {
-		if len(m) > 2 {
-			return 0, errors.New("too many")
-		}
-		return size(m)
-	})
+	return again(errBusy, 3)
 }
 
 // Nothing here is wrong: the words are the server's own, or nothing becomes content.
@@ -208,3 +180,5 @@ func register(s *mcp.Server) {
 	s.AddTool(nil, quiet)
 	mcp.AddTool(s, nil, typed)
 }
+
+var guard = mask.New(nil)

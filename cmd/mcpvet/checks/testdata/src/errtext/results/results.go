@@ -17,8 +17,8 @@ func Failedf(kind, text string) (*mcp.CallToolResult, error) { // want Failedf:`
 	return Failed(fmt.Sprintf("%s: %s", kind, text)), nil
 }
 
-func FromErr(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}} // want `the text of this error becomes content`
+func FromErr(err error) *mcp.CallToolResult { // want FromErr:`shows`
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
 }
 
 func Require(m map[string]string, name string) (string, error) { // want Require:`worded`
