@@ -18,7 +18,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/batch"
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/safe"
+	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -321,7 +321,7 @@ func TestNamesCannotBreakTheText(t *testing.T) {
 		got := text(t, r.ToolResult())
 		require.Equal(t, strings.Count(plain, "\n"), strings.Count(got, "\n"), "%q", got)
 		for _, c := range got {
-			require.True(t, c == '\n' || safe.Rune(c) == c, "%q in %q", c, got)
+			require.True(t, c == '\n' || !words.Invisible(c), "%q in %q", c, got)
 		}
 		_, again, _ := strings.Cut(got, "(retry_items): ")
 		again, _, _ = strings.Cut(again, "\n")

@@ -14,7 +14,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/jsons"
-	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -205,7 +204,12 @@ const maxPath = 100 // bytes
 // forLine makes a path or name from outside fit for one line of text: printable, and
 // bounded.
 func forLine(path string) string {
-	path = strings.Map(safe.Rune, path)
+	path = strings.Map(func(r rune) rune {
+		if words.Invisible(r) {
+			return ' '
+		}
+		return r
+	}, path)
 	if len(path) > maxPath {
 		path = path[:sentence(path, maxPath)] + " ..."
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -146,7 +147,7 @@ func (r *recorder) arguments(attrs []slog.Attr, c *call.Call) []slog.Attr {
 		schema = r.schemas.Of(tool)
 		values = !schema.Unsure
 	}
-	var b words.Builder
+	var b strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(members)) {
 		if i > 0 {
 			b.WriteByte(',')

@@ -136,7 +136,7 @@ func causeText(err error) string {
 const maxErrors = 64
 
 type causeWriter struct {
-	words.Builder
+	strings.Builder
 	left int
 }
 

@@ -38,7 +38,7 @@ func Join(faults ...*Error) *Error {
 	for _, e := range faults {
 		d.Violations = append(d.Violations, e.data.Violations...)
 		for _, s := range e.data.RecoverySteps {
-			var text words.Builder
+			var text strings.Builder
 			if s.text(&text); seen[text.String()] {
 				continue
 			}
@@ -124,7 +124,7 @@ func told(faults []*Error) string {
 
 // item writes d as one item of a listing; further lines are indented.
 func (d *Data) item() string {
-	var b words.Builder
+	var b strings.Builder
 	if d.Type != KindValidation {
 		b.WriteString(d.Type.Label())
 		b.WriteString(": ")

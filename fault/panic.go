@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A PanicError is a recovered panic. It counts as an internal error. Callers never see its
@@ -50,7 +49,7 @@ func (e *PanicError) Stack() string {
 	// The deferred function and the runtime's frames come first. The code that panicked
 	// follows the first runtime.gopanic, and the frames of the runtime itself if the
 	// runtime panicked (a nil map, an index).
-	var b words.Builder
+	var b strings.Builder
 	raised := false
 	for frames := runtime.CallersFrames(e.callers); ; {
 		f, more := frames.Next()

@@ -182,7 +182,7 @@ func compact(m map[string]any) string {
 // encode writes v on one line.
 func encode(v any) (text string, err error) {
 	if _, panicked := safe.Call(func() {
-		var b words.Builder
+		var b strings.Builder
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(v)

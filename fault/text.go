@@ -12,7 +12,7 @@ import (
 // text writes the public text, with the corrected call. It leaves out empty lines; the first line always
 // begins with the kind's label.
 func (d *Data) text(tries string, reference bool) string {
-	var b words.Builder
+	var b strings.Builder
 	b.Grow(400 + len(d.Message) + len(d.Suggestion))
 	b.WriteString(d.Type.Label())
 	b.WriteString(": ")
@@ -24,14 +24,14 @@ func (d *Data) text(tries string, reference bool) string {
 // besides writes what the text says besides the message, without a line break at its beginning: what
 // stands below words that are shown already.
 func (d *Data) besides(tries string) string {
-	var b words.Builder
+	var b strings.Builder
 	d.similar(&b, '\n')
 	d.below(&b, tries, false)
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
 // below writes the lines below the headline.
-func (d *Data) below(b *words.Builder, tries string, reference bool) {
+func (d *Data) below(b *strings.Builder, tries string, reference bool) {
 	if suggestion := words.Clip(words.Lines(d.Suggestion), maxMessage); suggestion != "" {
 		b.WriteString("\nSuggestion: ")
 		b.WriteString(suggestion)
@@ -82,7 +82,7 @@ func (d *Data) readable() map[string]any {
 }
 
 // headline writes what failed, without the label.
-func (d *Data) headline(b *words.Builder) {
+func (d *Data) headline(b *strings.Builder) {
 	message := words.Lines(d.Message)
 	if limit := maxMessage; len(message) > limit {
 		if strings.IndexByte(message, '\n') >= 0 {
@@ -104,7 +104,7 @@ func (d *Data) headline(b *words.Builder) {
 }
 
 // similar writes the sentences behind the message, the first one behind next.
-func (d *Data) similar(b *words.Builder, next byte) {
+func (d *Data) similar(b *strings.Builder, next byte) {
 	if len(d.SimilarMatches) > 0 {
 		b.WriteByte(next)
 		b.WriteString("Did you mean ")
@@ -120,7 +120,7 @@ func (d *Data) similar(b *words.Builder, next byte) {
 }
 
 // text writes the line about another try. kind is that of the failure, "" if it is unknown.
-func (r *Retry) text(b *words.Builder, kind Kind) {
+func (r *Retry) text(b *strings.Builder, kind Kind) {
 	if r == nil {
 		return
 	}
@@ -187,7 +187,7 @@ const longestWait = 120
 //
 //go:noinline
 func (r Retry) String() string {
-	var b words.Builder
+	var b strings.Builder
 	r.text(&b, "")
 	return strings.TrimPrefix(b.String(), "\n")
 }
@@ -197,12 +197,12 @@ func (r Retry) String() string {
 //
 //go:noinline
 func listed(steps []Step) string {
-	var b words.Builder
+	var b strings.Builder
 	stepsText(&b, steps)
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-func stepsText(b *words.Builder, steps []Step) {
+func stepsText(b *strings.Builder, steps []Step) {
 	for i, s := range steps {
 		if i == 0 {
 			b.WriteString("\nNext: ")
@@ -215,7 +215,7 @@ func stepsText(b *words.Builder, steps []Step) {
 	}
 }
 
-func (s *Step) text(b *words.Builder) {
+func (s *Step) text(b *strings.Builder) {
 	action := words.Clip(words.Line(s.Action), maxItem)
 	if action == "" {
 		action = "Continue"
@@ -234,7 +234,7 @@ func (s *Step) text(b *words.Builder) {
 }
 
 // call writes the call of a step, and the choices that it offers.
-func (s *Step) call(b *words.Builder) {
+func (s *Step) call(b *strings.Builder) {
 	if s.Tool != "" {
 		b.WriteString(": ")
 		writeCall(b, s.Tool, s.Parameters, s.Missing)
@@ -269,7 +269,7 @@ func (o *Option) text() string {
 	if o.Tool == "" {
 		return action
 	}
-	var b words.Builder
+	var b strings.Builder
 	writeCall(&b, o.Tool, o.Parameters, o.Missing)
 	if !within(action, o.Tool) {
 		b.WriteString(" (" + action + ")")
@@ -288,7 +288,7 @@ func within(action, tool string) bool {
 	return true
 }
 
-func writeCall(b *words.Builder, tool string, parameters map[string]any, missing []string) {
+func writeCall(b *strings.Builder, tool string, parameters map[string]any, missing []string) {
 	b.WriteString("call ")
 	b.WriteString(words.Cut(tool, 2*maxName))
 	b.WriteByte(' ')

@@ -208,7 +208,7 @@ func withSuggestion(text, suggestion string) string {
 
 // listing writes a count and one line for each of the first items.
 func listing(count int, what string, items []string) string {
-	var b words.Builder
+	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s.", count, what)
 	for _, item := range items {
 		b.WriteString(itemStart)

@@ -13,9 +13,10 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/scrub"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// unread is why a message was not read, in words of ours: the SDK's repeat what the client sent, and
+// unread says why a message was not read, in words of ours: the SDK's words repeat what the client sent, and
 // name Go types.
 type unread struct {
 	code  int64
@@ -25,21 +26,21 @@ type unread struct {
 // error returns the answer to the client, with the reference of the record in the log.
 func (u unread) error(reference string) *jsonrpc.Error {
 	referenced := faults.WithReference(u.fault, reference)
-	return &jsonrpc.Error{Code: u.code, Message: referenced.Error(), Data: encode(referenced)}
+	return &jsonrpc.Error{Code: u.code, Message: referenced.Error(), Data: words.Encode(referenced)}
 }
 
-// invalid returns why a message is none, or is no request.
+// invalid is for a message that is not valid, or not a request.
 func invalid(code int64, reason string) unread {
 	return unread{code, fault.New(fault.KindValidation, reason)}
 }
 
-// unknownMethod matches what the SDK says of a method that it does not know, with the name as %q writes it.
+// unknownMethod matches the SDK's text about a method that it does not know. It has the name as %q writes it.
 var unknownMethod = regexp.MustCompile(`^(?:handling '[^']*': )?(?:JSON RPC not handled|method not found): ("(?:[^"\\]|\\.)*")`)
 
-// methodName matches what can be the name of a method. Other names are not repeated.
+// methodName matches names that are repeated to the client.
 var methodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.$/-]{0,63}$`)
 
-// unknown returns that there is no such method, if the SDK's text says so.
+// unknown is for a text of the SDK about a method that it does not know.
 func unknown(text string) (u unread, ok bool) {
 	found := unknownMethod.FindStringSubmatch(text)
 	if found == nil {
@@ -56,7 +57,7 @@ func unknown(text string) (u unread, ok bool) {
 // noBatches is the first version of the protocol without batches.
 const noBatches = "2025-06-18"
 
-// refused returns why the SDK did not take a body, with the text with which it refused it.
+// refused returns why the SDK did not take a body. text is the SDK's own.
 func refused(body []byte, version, text string) unread {
 	if u, ok := unknown(text); ok {
 		return u
@@ -79,8 +80,8 @@ func refused(body []byte, version, text string) unread {
 	return invalid(code, reason)
 }
 
-// broken returns the error code for a message, or a batch, that is none, and what is wrong with it; 0 if
-// nothing is. what is "body" or "line".
+// broken returns what is wrong with a message or a batch, and the error code; 0 if nothing is. what is
+// "body" or "line".
 func broken(message []byte, what string) (code int64, reason string) {
 	if !json.Valid(message) {
 		return jsonrpc.CodeParseError, "the " + what + " is no JSON"
@@ -103,7 +104,7 @@ func broken(message []byte, what string) (code int64, reason string) {
 	return 0, ""
 }
 
-// noMessage returns why JSON is no message, "" if it is one. What is one decides the SDK.
+// noMessage returns why JSON is not a message, "" if the SDK takes it for one.
 func noMessage(message json.RawMessage) string {
 	if _, err := jsonrpc.DecodeMessage(message); err == nil {
 		return ""
@@ -133,13 +134,13 @@ func noMessage(message json.RawMessage) string {
 	}
 }
 
-// isNone reports whether a message is none of a request, a notification and an answer.
+// isNone reports whether a message is neither a request nor a notification nor an answer.
 func isNone(message []byte) bool {
 	var members map[string]json.RawMessage
 	return json.Unmarshal(message, &members) == nil && members["method"] == nil && members["result"] == nil && members["error"] == nil
 }
 
-// noRequest returns what else the SDK may have found in a single message, "" for nothing that is known.
+// noRequest returns why the SDK may have refused a single message, "" if that is unknown.
 func noRequest(body []byte) string {
 	decoded, err := jsonrpc.DecodeMessage(body)
 	request, ok := decoded.(*jsonrpc.Request)
@@ -156,7 +157,7 @@ func noRequest(body []byte) string {
 	return ""
 }
 
-// idOf returns the ID of a single message, null if there is none that an answer can have.
+// idOf returns the ID of a single message, null if an answer cannot have it.
 func idOf(body []byte) json.RawMessage {
 	var message struct {
 		ID json.RawMessage `json:"id"`
@@ -169,12 +170,12 @@ func idOf(body []byte) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// maxID is how many bytes of an ID are sent back where the SDK has not done so.
+// maxID bounds an ID that is sent back.
 const maxID = 256
 
-// encodeError returns the error as the answer to a message.
+// encodeError returns the answer to a message.
 func encodeError(id json.RawMessage, e *jsonrpc.Error) []byte {
-	return encode(struct {
+	return words.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   *jsonrpc.Error  `json:"error"`

@@ -21,8 +21,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// Bounds keep clients that nobody knows from taking what others need. What exceeds one is refused
-// with a JSON-RPC error that says which.
+// Bounds keep unknown clients from taking what others need. A request that exceeds a bound is refused
+// with a JSON-RPC error that names the bound.
 type Bounds struct {
 	// BodyBytes is how large the body of a POST may be; a larger one is refused with 413. Zero
 	// means 16 MiB, as for a line of [Stdio]; with a negative one there is no bound here. The
@@ -49,17 +49,16 @@ type Bounds struct {
 	// means 1,000; with a negative one there is no bound.
 	Streams int
 
-	// Caller names the caller of a request, "" for one that nobody knows, for whom only AllBytes
-	// holds. It may be called concurrently. One that panics has named nobody.
+	// Caller names the caller of a request. It returns "" for an unknown caller, to whom only AllBytes
+	// applies. It may be called concurrently. If it panics, the caller is unknown.
 	//
 	// Nil means the user of its token, if a guard outside of [HTTP] has verified it, or for streams
 	// a middleware of this module; else its address (of IPv6 the first 64 bits), as RemoteAddr says.
-	// A loopback or private address is that of a proxy most often, so it is nobody's: behind a proxy,
-	// set RemoteAddr from the header that your proxy sets, in a handler outside of [HTTP].
+	// A loopback or private address most often belongs to a proxy, so such a caller is unknown. Behind a
+	// proxy, set RemoteAddr from the header that your proxy sets, in a handler outside of [HTTP].
 	Caller func(req *http.Request) string
 }
 
-// filled returns the bounds with their defaults.
 func (b Bounds) filled() Bounds {
 	b.BodyBytes = cmp.Or(b.BodyBytes, maxLine)
 	b.BodyTime = cmp.Or(b.BodyTime, time.Minute)
@@ -74,12 +73,12 @@ func (b Bounds) filled() Bounds {
 	return b
 }
 
-// limits are what callers hold of one handler, against its bounds.
+// limits count what callers hold of one handler, against its bounds.
 type limits struct {
 	Bounds
 
 	bodies, streams table.Quota
-	users           table.Names[string] // by the sessions that they began
+	users           table.Names[string] // by the IDs of the sessions that they began
 }
 
 func newLimits(b Bounds) *limits {
@@ -95,34 +94,39 @@ type refusal struct {
 
 	status int
 	text   string        // for the log
-	after  time.Duration // when the client may come again; zero if that is not known
+	after  time.Duration // the value of Retry-After; zero if that is unknown
 }
 
-// tooLarge is the refusal of a body with more bytes.
+// refuse returns the refusal with a status and a fault; text is for the log.
+func refuse(status int, public *fault.Error, text string) *refusal {
+	return &refusal{unread{kinds.CodeOf(string(public.Kind()), false, false), public}, status, text, 0}
+}
+
 func tooLarge(most int64) *refusal {
 	public := fault.New(fault.KindValidation, fmt.Sprintf("the body has more than %d bytes, which is the most that this server reads", most)).
 		Suggest("Send less in one call.")
-	return &refusal{unread{jsonrpc.CodeInvalidRequest, public}, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", most), 0}
+	r := refuse(http.StatusRequestEntityTooLarge, public, fmt.Sprintf("the body has more than %d bytes", most))
+	r.code = jsonrpc.CodeInvalidRequest
+	return r
 }
 
-// tooSlow is the refusal of a body that took longer.
 func tooSlow(most time.Duration) *refusal {
 	public := fault.New(fault.KindTimeout, "the body did not arrive within "+words.Duration(most)).
 		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-	return &refusal{unread{kinds.CodeOf(string(fault.KindTimeout), false, false), public}, http.StatusRequestTimeout, public.Message(), 0}
+	return refuse(http.StatusRequestTimeout, public, public.Message())
 }
 
-// tooMany is the refusal of one more stream.
+// tooMany refuses one more stream.
 func tooMany(most int, caller string) *refusal {
 	public := fault.New(fault.KindRateLimited, fmt.Sprintf("you have %s open, and no more are accepted", words.Plural(most, "stream"))).
 		Suggest("Close one first.")
-	return &refusal{unread{kinds.CodeOf(string(fault.KindRateLimited), false, false), public}, http.StatusTooManyRequests, "streams of one caller: " + caller, 0}
+	return refuse(http.StatusTooManyRequests, public, "streams of one caller: "+caller)
 }
 
-// soon is when a body that found no place may be sent again.
+// soon is the wait before a body that found no room is sent again.
 const soon = time.Second
 
-// tooMuch is the refusal of a body for which there is no place beside others.
+// tooMuch refuses a body that finds no room beside others.
 func tooMuch(exceeded *table.ExceededError, caller string) *refusal {
 	kind, status := fault.KindServiceUnavailable, http.StatusServiceUnavailable
 	if exceeded.Each {
@@ -130,10 +134,13 @@ func tooMuch(exceeded *table.ExceededError, caller string) *refusal {
 	}
 	public := fault.New(kind, fmt.Sprintf("the bodies of %s may have %d bytes at once, and this one would exceed that", exceeded.Whose(), exceeded.Most)).
 		WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: soon.Seconds(), Effect: fault.EffectNone})
-	return &refusal{unread{kinds.CodeOf(string(kind), false, false), public}, status, "bytes of bodies of " + exceeded.Whose() + ", of the caller: " + caller, soon}
+	r := refuse(status, public, "bytes of bodies of "+exceeded.Whose()+", of the caller: "+caller)
+	r.after = soon
+	return r
 }
 
-// exceeded returns the refusal of a body that could not be read to its end, nil if no bound is the reason.
+// exceeded returns the refusal of a body that could not be read to its end. It is nil if the reason is not a
+// bound.
 func (l *limits) exceeded(err error, caller string) *refusal {
 	var large *http.MaxBytesError
 	var much *table.ExceededError
@@ -150,7 +157,7 @@ func (l *limits) exceeded(err error, caller string) *refusal {
 
 const sessionHeader = "Mcp-Session-Id"
 
-// ofBody returns who sends a body. Of the session that it names it may be no part.
+// ofBody returns the caller that sends a body. The session in its header proves nothing.
 func (l *limits) ofBody(req *http.Request) string {
 	if l.Caller != nil {
 		return l.named(req)
@@ -161,8 +168,8 @@ func (l *limits) ofBody(req *http.Request) string {
 	return address(req.RemoteAddr)
 }
 
-// ofStream returns who opens a stream: the user of the token, which a middleware saw with this POST or with that
-// which began the session, else who sends a body.
+// ofStream returns the caller that opens a stream. A middleware saw the user of its token with this POST, or
+// with the POST that began the session. Without a user it is the caller of ofBody.
 func (l *limits) ofStream(a *answer) string {
 	user := ""
 	if l.Caller != nil {
@@ -172,7 +179,7 @@ func (l *limits) ofStream(a *answer) string {
 		user, _ = a.exchange.Opener()
 	}
 	if user == "" {
-		user, _ = l.users.Get(a.request.Header.Get(sessionHeader)) // the SDK refuses who sends another's
+		user, _ = l.users.Get(a.request.Header.Get(sessionHeader)) // the SDK refuses another user's session
 	}
 	if user != "" {
 		return "user " + user
@@ -180,14 +187,13 @@ func (l *limits) ofStream(a *answer) string {
 	return l.ofBody(a.request)
 }
 
-// named returns what Caller says.
 func (l *limits) named(req *http.Request) (caller string) {
 	safe.Call(func() { caller = l.Caller(req) }, nil)
 	return caller
 }
 
-// address returns the part of a client's address that it does not choose itself, "" if the address says nothing of
-// who it is.
+// address returns the part of an address that its client cannot choose. It is "" for an address that
+// identifies nobody.
 func address(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// challenges are what the answers of one HTTP handler say in their headers.
+// challenges write the headers of the answers of one HTTP handler.
 type challenges struct {
-	handler  http.Handler // the guard, or what it stands around
+	handler  http.Handler // the guard, or the handler inside
 	metadata string       // Options.ResourceMetadata
 	statuses bool
 }
@@ -26,7 +26,7 @@ type challenges struct {
 func newChallenges(handler http.Handler, o *Options) *challenges {
 	if u, err := url.Parse(o.ResourceMetadata); o.ResourceMetadata != "" &&
 		(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(o.ResourceMetadata, unquotable)) {
-		panic("transport.HTTP: Options.ResourceMetadata is no absolute URL; give that of the metadata, such as https://example.com/.well-known/oauth-protected-resource/mcp")
+		panic("transport.HTTP: Options.ResourceMetadata is not an absolute URL; give that of the metadata, such as https://example.com/.well-known/oauth-protected-resource/mcp")
 	}
 	return &challenges{handler: handler, metadata: o.ResourceMetadata, statuses: o.Statuses}
 }
@@ -34,7 +34,7 @@ func newChallenges(handler http.Handler, o *Options) *challenges {
 // unquotable reports whether a character cannot stand in a quoted string of a header without an escape.
 func unquotable(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
 
-// say puts what the program said of the call into the header, which is to be written.
+// say writes into the header what the program said about the call.
 func (a *answer) say() {
 	var says *exchange.Says
 	if a.exchange != nil {
@@ -66,8 +66,8 @@ func (a *answer) turn(status int) {
 	a.Header().Set("Content-Type", "application/json")
 }
 
-// alone returns the answer in a part of a body, without what makes an event of it; nil if the part
-// is something else, such as a notification.
+// alone returns the answer in a part of a body, without the lines of an event. It is nil for any other
+// part, such as a notification.
 func alone(part []byte) []byte {
 	message := bytes.TrimSpace(part)
 	if len(message) > 0 && message[0] != '{' { // an event
@@ -110,7 +110,7 @@ func challenge(status int, scope, metadata string) string {
 }
 
 // complete adds what the challenge of a guard leaves out: the error, if the client sent a token (RFC
-// 6750, section 3.1), and where the metadata is. It changes neither a challenge that it cannot read
+// 6750, section 3.1), and the URL of the metadata. It changes neither a challenge that it cannot read
 // nor one of another scheme. A 403 without a challenge that names scopes is about something else.
 func (c *challenges) complete(a *answer) {
 	header, bearer := a.Header(), exchange.Bearer(a.request.Header.Get("Authorization"))
@@ -153,9 +153,9 @@ func (c *challenges) complete(a *answer) {
 // maxMetadata bounds the URL in a guard's challenge.
 const maxMetadata = 2048
 
-// metadataOf returns where the metadata of a request's resource is, "" if that is unknown. It asks the
-// guard as a client without a token would. What the guard answers is not kept: that may depend on what
-// the client sent, and is for this client alone.
+// metadataOf returns the URL of the metadata of a request's resource, "" if it is unknown. It asks the
+// guard as a client without a token would. The answer is not kept: it may depend on the request, and is
+// for this client alone.
 func (c *challenges) metadataOf(req *http.Request) (at string) {
 	if c.metadata != "" {
 		return c.metadata

@@ -80,6 +80,7 @@ func TestAnswersAreWhole(t *testing.T) {
 			}
 		}
 	}
+	large := strings.Repeat("x", 65<<10)
 	for name, tc := range map[string]struct {
 		method  string
 		handler http.HandlerFunc
@@ -95,7 +96,7 @@ func TestAnswersAreWhole(t *testing.T) {
 			w.WriteHeader(http.StatusTeapot) // is too late
 			parts(1)(w, r)
 		}, 404, body, 9, true},
-		"in parts":         {http.MethodPost, parts(3), 200, body + body + body, -1, true},
+		"in parts":         {http.MethodPost, parts(3), 200, body + body + body, 27, true},
 		"with its length":  {http.MethodPost, parts(2, "Content-Length", "18"), 200, body + body, 18, true},
 		"with an encoding": {http.MethodPost, parts(2, "Content-Encoding", "identity"), 200, body + body, -1, true},
 		"of no POST":       {http.MethodGet, parts(2), 200, body + body, 18, false},
@@ -103,14 +104,19 @@ func TestAnswersAreWhole(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.(http.Flusher).Flush()
 			parts(1)(w, r)
-		}, 200, body, -1, true},
+		}, 200, body, 9, true},
 		"flushed between": {http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
 			parts(1)(w, r)
 			if err := http.NewResponseController(w).Flush(); err != nil {
 				panic(err)
 			}
 			parts(1)(w, r)
-		}, 200, body + body, -1, true},
+		}, 200, body + body, 18, true},
+		"large, in parts": {http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, large)
+			parts(1)(w, r)
+		}, 200, large + body, -1, true},
 		"empty":           {http.MethodPost, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, 202, "", 0, false},
 		"not touched":     {http.MethodPost, func(http.ResponseWriter, *http.Request) {}, 200, "", 0, false},
 		"JSON of nothing": {http.MethodPost, parts(0), 200, "", 0, false},

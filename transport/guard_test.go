@@ -172,7 +172,7 @@ func TestWhereTheMetadataIs(t *testing.T) {
 
 func TestResourceMetadataIsAURL(t *testing.T) {
 	for _, broken := range []string{"x", "/a", "ftp://a.example/x", "https:///x", `https://a.example/"x`, "https://a.example/ x", "https://a.example/\nx", "https://a.example/ü"} {
-		require.PanicsWithValue(t, "transport.HTTP: Options.ResourceMetadata is no absolute URL; give that of the metadata, such as https://example.com/.well-known/oauth-protected-resource/mcp",
+		require.PanicsWithValue(t, "transport.HTTP: Options.ResourceMetadata is not an absolute URL; give that of the metadata, such as https://example.com/.well-known/oauth-protected-resource/mcp",
 			func() { transport.HTTP(http.NotFoundHandler(), &transport.Options{ResourceMetadata: broken}) }, broken)
 	}
 	transport.HTTP(http.NotFoundHandler(), &transport.Options{ResourceMetadata: ours})

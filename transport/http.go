@@ -35,13 +35,13 @@ type Options struct {
 	// only calls of newer clients end.
 	CancelOlder bool
 
-	// Bounds are for clients that nobody knows. Each has a default.
+	// Bounds are for unknown clients. Each has a default.
 	Bounds Bounds
 }
 
-// ErrAbandoned is what context.Cause(ctx) returns for a call that nobody waits for any more: its
-// client has closed the connection or the stream, or an HTTP handler outside has given up the POST.
-// errors.Is finds context.Canceled in it. See [HTTP].
+// ErrAbandoned is the cause of the ended context of an abandoned call: its client has closed the
+// connection or the stream, or an HTTP handler outside has given up the POST. errors.Is finds
+// context.Canceled in it. See [HTTP].
 var ErrAbandoned = exchange.ErrAbandoned
 
 // HTTP returns a handler that stands around handler, the one that serves MCP:
@@ -57,17 +57,17 @@ var ErrAbandoned = exchange.ErrAbandoned
 // The SDK's HTTP handler answers a request that it cannot read before any middleware runs,
 // and its answers repeat raw parameters and name Go types. These are replaced:
 //
-//   - the text about a body that is no JSON, no message or no request that the server takes,
-//     by a JSON-RPC error: -32700, -32600, or -32601 with the name of a method that is not
-//     known. The status stays, and so does what the SDK accepts;
+//   - the text about a body that is not JSON, not a message or not a request that the server takes,
+//     by a JSON-RPC error: -32700, -32600, or -32601 with the name of an unknown method. The
+//     status stays, and so does what the SDK accepts;
 //   - any other plain text with a status of 400 or above, by the text of the status, unless it
 //     is a text of the SDK that repeats nothing of the request;
 //   - a JSON-RPC error in words of the SDK that says the same, or how decoding failed, in a JSON
 //     body or in an event.
 //
 // Each replacement has a reference, under which the log has the original. A JSON-RPC error
-// above 64 KiB passes unchanged, and so does one that is written in several parts; the SDK
-// writes each message at once.
+// above 64 KiB passes unchanged, and so does one that is written in several parts to a stream of
+// events; the SDK writes each event at once.
 //
 // # Challenges
 //
@@ -102,9 +102,9 @@ var ErrAbandoned = exchange.ErrAbandoned
 //
 // # Bodies
 //
-// [Options.Bounds] are for clients that nobody knows: how large and how slow a body may be, and how many
-// bytes the bodies of each caller and of all of them may have. A body is kept once, and takes as much as has
-// come of it. It is an interface{ Bytes() ([]byte, error) }, which reads it to its end and returns it: a
+// [Options.Bounds] are for unknown clients. They bound the size of a body, the time that it takes, and the
+// bytes of all bodies of one caller and of all callers. A body is kept once, and grows as its bytes arrive.
+// It is an interface{ Bytes() ([]byte, error) }, which reads it to its end and returns it: a
 // handler that uses that in the place of [io.ReadAll] makes no copy.
 //
 // # When an answer is on the wire
@@ -151,7 +151,7 @@ func HTTP(handler http.Handler, opts *Options) http.Handler {
 	})
 }
 
-// part gives back what the answer and its request hold of the bounds.
+// part gives back what the answer and its request hold of the quotas.
 func (a *answer) part() {
 	if a.leave != nil {
 		a.leave()
@@ -162,8 +162,8 @@ func (a *answer) part() {
 	}
 }
 
-// await ends the calls of the POST when nobody waits for its answer any more. Call done when the answer is
-// written: net/http ends the context then, too.
+// await ends the calls of the POST when it is abandoned. Call done when the answer is written: net/http ends
+// the context then, too.
 func (a *answer) await(ctx context.Context) (done func()) {
 	stop := context.AfterFunc(ctx, a.exchange.Abandon)
 	return func() {
@@ -173,8 +173,8 @@ func (a *answer) await(ctx context.Context) (done func()) {
 	}
 }
 
-// An answer is a ResponseWriter that replaces what a client should not read. Its end puts
-// the rest of the answer on the wire.
+// An answer is a ResponseWriter that replaces what a client should not read. Its method end puts the rest on
+// the wire.
 type answer struct {
 	http.ResponseWriter
 
@@ -188,12 +188,11 @@ type answer struct {
 
 	limits *limits
 	cancel context.CancelFunc // ends the handler inside
-	leave  func()             // ends the counting of a stream that lasts; nil if the answer is none
+	leave  func()             // gives back the count of a lasting stream; nil for any other answer
 
 	status int  // what was given to WriteHeader; 0 before that
-	kept   kept // what body has
+	kept   kept // why body is held back
 	wrote  bool // a part was written that was not kept back
-	length int  // that the handler has given, of an answer that is kept back until it is whole; else 0
 	body   bytes.Buffer
 }
 
@@ -203,7 +202,7 @@ type kept uint8
 const (
 	nothing kept = iota
 	text         // the text of an error, until it is complete
-	message      // a JSON message, until it is known whether it is the whole answer
+	message      // a JSON message, until it is complete or too long to be checked
 )
 
 // Unwrap is for [http.ResponseController].
@@ -217,17 +216,8 @@ func (a *answer) FlushError() error {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
-	switch a.kept {
-	case text:
+	if a.kept != nothing {
 		return nil
-	case message: // of several parts
-		if a.single || a.length > 0 {
-			return nil
-		}
-		if err := a.release(); err != nil {
-			return err
-		}
-	case nothing:
 	}
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
@@ -254,21 +244,19 @@ func (a *answer) WriteHeader(status int) {
 		a.kept = text
 	case a.exchange != nil && strings.HasPrefix(kind, "application/json") &&
 		header["Content-Encoding"] == nil && !a.longer(maxPart):
-		a.length, _ = strconv.Atoi(header.Get("Content-Length")) // an odd one counts as none
-		header.Del("Content-Length")                             // which complete sets
+		header.Del("Content-Length") // complete sets it
 		a.kept = message
 	default:
 		a.writeHeader()
 	}
 }
 
-// longer reports whether the handler has said that the answer has more bytes. Such an answer is never replaced.
+// longer reports whether the Content-Length of the answer exceeds most. Such an answer is never replaced.
 func (a *answer) longer(most int) bool {
 	size, err := strconv.Atoi(a.Header().Get("Content-Length"))
 	return err == nil && size > most
 }
 
-// writeHeader writes the header that was kept back.
 func (a *answer) writeHeader() {
 	a.kept = nothing
 	if a.exchange != nil && a.exchange.Leaves() {
@@ -286,29 +274,23 @@ func (a *answer) Write(p []byte) (int, error) {
 		a.body.Write(p[:min(len(p), max(0, maxPart-a.body.Len()))])
 		return len(p), nil
 	}
-	if a.kept == message && a.length > 0 {
-		if a.body.Write(p); a.body.Len() >= a.length {
-			a.whole()
-		}
-		return len(p), nil
-	}
 	part := p
 	if a.single {
 		if part = alone(p); part == nil {
 			return len(p), nil
 		}
 	}
-	if len(part) <= maxPart && !a.longer(maxPart) && bytes.Contains(part, []byte(`"error"`)) {
-		part = a.masked(part)
-	}
 	if a.kept == message {
-		if a.body.Len() == 0 {
+		if a.body.Len() <= maxPart {
 			a.body.Write(part)
 			return len(p), nil
 		}
-		if err := a.release(); err != nil { // of several parts
+		if err := a.release(); err != nil {
 			return 0, err
 		}
+	}
+	if !a.longer(maxPart) {
+		part = a.masked(part)
 	}
 	a.wrote = true
 	if a.exchange != nil && hasID(part) && strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream") {
@@ -320,8 +302,8 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hasID reports whether a part of a stream of events has the ID of one. It reads the lines before the data
-// only, which are short.
+// hasID reports whether a part of a stream of events has the ID of an event. It reads only the short lines
+// before the data.
 func hasID(part []byte) bool {
 	for line := range bytes.Lines(part) {
 		if bytes.HasPrefix(line, []byte("id:")) {
@@ -334,45 +316,30 @@ func hasID(part []byte) bool {
 	return false
 }
 
-// whole masks an answer that was kept back until it had the length that the handler has given.
-func (a *answer) whole() {
-	a.length = 0
-	masked := a.masked(bytes.Clone(a.body.Bytes()))
-	a.body.Reset()
-	a.body.Write(masked)
-}
-
-// complete writes what was kept back, which is the whole answer.
-func (a *answer) complete() {
-	if a.length > 0 { // the handler has written less
-		a.whole()
-	}
-	if a.body.Len() > 0 {
-		a.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
-	}
-	_ = a.release()
-}
-
-// release writes what was kept back.
 func (a *answer) release() error {
 	a.writeHeader()
 	_, err := a.ResponseWriter.Write(a.body.Bytes())
-	a.body = bytes.Buffer{}
+	a.wrote, a.body = true, bytes.Buffer{}
 	return err
 }
 
-// end writes what was kept back, and what net/http would write later.
+// end writes what was kept back, and flushes what net/http would write later.
 func (a *answer) end() {
 	switch a.kept {
 	case text:
 		a.replaceText()
-		a.complete()
 	case message:
-		a.complete()
+		a.body = *bytes.NewBuffer(a.masked(a.body.Bytes()))
 	case nothing:
 		if a.exchange == nil || !a.wrote { // a flush would make chunks of it
 			return
 		}
+	}
+	if a.kept != nothing { // the whole answer
+		if a.body.Len() > 0 {
+			a.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
+		}
+		_ = a.release()
 	}
 	_ = http.NewResponseController(a.ResponseWriter).Flush()
 }

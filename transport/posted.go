@@ -10,39 +10,39 @@ import (
 	"github.com/mcpchain/mcpchain/internal/exchange"
 )
 
-// posted is what a client sends with POST. It keeps what was read of it, to find out what is wrong with it,
-// notes whether it is a batch, and ends when it exceeds a bound.
+// posted is the body of a POST. It keeps what was read, to find out what is wrong with it, notes whether it
+// is a batch, and ends when it exceeds a bound.
 type posted struct {
 	io.ReadCloser
 
 	limits   *limits
 	request  *http.Request
 	exchange *exchange.Exchange
-	begun    bool // the server has read of it
-	kept     buffer
-	opened   bool // the first character was read that is not blank
+	begun    bool // a part was read
+	kept     []byte
+	opened   bool // a character that is not blank was read
 
-	caller string // who holds the bytes
+	caller string // the holder of the bytes
 	held   int64  // how many are counted
 
-	failed  error    // with which reading ended, io.EOF included
-	refusal *refusal // of a body or a stream that exceeds a bound, else nil
+	failed  error    // the end of reading, io.EOF included
+	refusal *refusal // of a body or a stream that exceeds a bound, or nil
 }
 
-// watch makes the answer know the body of its request, and bounds the time that it takes: the server waits for
-// the rest of a body that no handler reads, too.
+// watch keeps the body of the request, and bounds the time that it takes. The server also waits for the rest
+// of a body that no handler reads.
 func (a *answer) watch(req *http.Request) {
 	if req.Body == nil {
 		return
 	}
 	if a.limits.BodyTime > 0 && req.Body != http.NoBody {
-		// Where it is not supported there is no bound. net/http removes it at the end of the body.
+		// Some writers support no deadline. net/http removes it at the end of the body.
 		_ = http.NewResponseController(a.ResponseWriter).SetReadDeadline(time.Now().Add(a.limits.BodyTime))
 	}
 	if a.exchange == nil {
 		return
 	}
-	a.posted = posted{ReadCloser: req.Body, limits: a.limits, request: a.request, exchange: a.exchange, kept: buffer{announced: req.ContentLength, most: a.limits.BodyBytes}}
+	a.posted = posted{ReadCloser: req.Body, limits: a.limits, request: a.request, exchange: a.exchange}
 	if a.limits.BodyBytes > 0 {
 		a.posted.ReadCloser = http.MaxBytesReader(a.ResponseWriter, req.Body, a.limits.BodyBytes)
 	}
@@ -51,86 +51,67 @@ func (a *answer) watch(req *http.Request) {
 
 // Read implements [io.Reader].
 func (b *posted) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	read, err := b.read(len(p))
-	copy(p, read)
-	return len(read), err
-}
-
-// Bytes reads the body to its end and returns all of it, which from then on belongs to who called it. See [HTTP].
-func (b *posted) Bytes() ([]byte, error) {
-	for b.failed == nil {
-		_, _ = b.read(mostArray) // failed has the error
-	}
-	if !errors.Is(b.failed, io.EOF) {
-		return nil, b.failed
-	}
-	whole := b.kept.whole()
-	b.giveBack(b.held - int64(b.kept.held()))
-	return whole, nil
-}
-
-// read reads at most so many bytes of the body, and keeps them.
-func (b *posted) read(most int) (read []byte, err error) {
 	if b.failed != nil {
-		return nil, b.failed
+		return 0, b.failed
 	}
 	if !b.begun {
 		b.begun, b.caller = true, b.limits.ofBody(b.request)
-		if limit := b.limits.BodyBytes; limit > 0 && b.kept.announced > limit {
-			return nil, b.end(&http.MaxBytesError{Limit: limit})
+		if limit := b.limits.BodyBytes; limit > 0 && b.request.ContentLength > limit {
+			return 0, b.end(&http.MaxBytesError{Limit: limit})
 		}
 	}
-	var rest [1]byte
-	room := rest[:]
-	if !b.kept.complete() {
-		if room, err = b.room(); err != nil {
-			return nil, b.end(err)
-		}
-		room = room[:min(len(room), most)]
+	n, err := b.ReadCloser.Read(p)
+	if exceeded := b.keep(p[:n]); exceeded != nil {
+		return 0, b.end(exceeded)
 	}
-	n, err := b.ReadCloser.Read(room)
-	if read = room[:n]; n > 0 {
-		if b.kept.complete() { // this is behind its end
-			if room, err := b.room(); err == nil {
-				copy(room, read)
-			} else {
-				return nil, b.end(err)
-			}
-		}
-		read = b.kept.commit(n)
-	}
-	if start := bytes.TrimLeft(read, " \t\r\n"); !b.opened && len(start) > 0 {
+	if start := bytes.TrimLeft(p[:n], " \t\r\n"); !b.opened && len(start) > 0 {
 		b.opened = true
 		if start[0] == '[' {
 			b.exchange.Batch()
 		}
 	}
 	if err != nil {
-		return read, b.end(err)
+		return n, b.end(err)
 	}
-	return read, nil
+	return n, nil
 }
 
-// room returns where the next bytes go.
-func (b *posted) room() ([]byte, error) {
-	if need := b.kept.need(); need > 0 {
-		if err := b.count(need); err != nil {
-			return nil, err
+// Bytes reads the body to its end and returns all of it, which from then on belongs to the caller. See [HTTP].
+func (b *posted) Bytes() ([]byte, error) {
+	for part := make([]byte, 32<<10); b.failed == nil; {
+		_, _ = b.Read(part) // failed has the error
+	}
+	if !errors.Is(b.failed, io.EOF) {
+		return nil, b.failed
+	}
+	return b.kept, nil
+}
+
+const (
+	leastArray = 4 << 10
+	growth     = 4 // of the array; if the length is unknown, it grows by a quarter
+)
+
+// keep appends a part of the body and counts the bytes for the caller, unless a bound does not allow them.
+// The array grows with what has come: a client that announces much and sends little takes little.
+func (b *posted) keep(part []byte) error {
+	if need := len(b.kept) + len(part); need > cap(b.kept) {
+		size, most := max(leastArray, growth*len(b.kept)), b.request.ContentLength
+		if most < int64(need) { // unknown, or a handler outside decodes the body
+			size, most = max(leastArray, len(b.kept)+len(b.kept)/growth), b.limits.BodyBytes
 		}
-		b.kept.grow()
+		if most > 0 {
+			size = int(min(int64(size), most))
+		}
+		size = max(size, need)
+		more := int64(size - cap(b.kept))
+		if exceeded := b.limits.bodies.Take(b.caller, more); exceeded != nil {
+			return exceeded
+		}
+		b.held += more
+		b.kept = append(make([]byte, 0, size), b.kept...)
 	}
-	return b.kept.room(), nil
-}
-
-// count counts bytes for the caller, unless a bound does not allow them.
-func (b *posted) count(n int) error {
-	if exceeded := b.limits.bodies.Take(b.caller, int64(n)); exceeded != nil {
-		return exceeded
-	}
-	b.held += int64(n)
+	b.kept = append(b.kept, part...)
 	return nil
 }
 
@@ -139,7 +120,7 @@ func (b *posted) giveBack(n int64) {
 	b.limits.bodies.Give(b.caller, n)
 }
 
-// end notes why there is nothing more to read, and returns that.
+// end notes why reading ended, and returns that.
 func (b *posted) end(err error) error {
 	b.failed, b.refusal = err, b.limits.exceeded(err, b.caller)
 	return err

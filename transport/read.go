@@ -27,7 +27,7 @@ const maxPart = 64 << 10
 func (a *answer) replaceText() {
 	line := strings.TrimSpace(a.body.String())
 	r := a.posted.refusal
-	if r == nil && a.posted.begun && a.status == http.StatusRequestEntityTooLarge { // a bound of the SDK's
+	if r == nil && a.posted.begun && a.status == http.StatusRequestEntityTooLarge { // the SDK's own bound
 		var most int64
 		if _, err := fmt.Sscanf(line, "request body exceeds %d bytes", &most); err == nil {
 			r = tooLarge(most)
@@ -45,7 +45,7 @@ func (a *answer) replaceText() {
 		a.refuse(r.unread, json.RawMessage("null"), r.text)
 		return
 	case a.posted.begun && a.status == http.StatusBadRequest:
-		body := a.posted.kept.whole()
+		body := a.posted.kept
 		a.refuse(refused(body, a.request.Header.Get("Mcp-Protocol-Version"), line), idOf(body), line)
 		return
 	}
@@ -57,7 +57,7 @@ func (a *answer) replaceText() {
 	a.body.WriteString(http.StatusText(a.status) + "\nReference: " + reference + "\n")
 }
 
-// refuse makes the answer that a message was not read. The text, which says why, is for the log.
+// refuse answers that a message was not read. The text says why, for the log.
 func (a *answer) refuse(why unread, id json.RawMessage, text string) {
 	reference := a.record(a.status, text)
 	a.body.Reset()
@@ -75,14 +75,14 @@ var constantTexts = []string{
 // decoding matches the error texts of decoders, and those of the SDK that repeat them.
 var decoding = regexp.MustCompile(`unmarshal|json: |Go (value|struct)|invalid character|unexpected end of JSON|invalid ID type|\*?\bmcp\.[A-Z]`)
 
-// invalidRequest matches what the SDK says of a message that is no request that it takes.
+// invalidRequest matches the SDK's texts about a message that is not a request that it takes.
 var invalidRequest = regexp.MustCompile(`^(?:handling '[^']*': )?invalid request\b|^duplicate in-flight request ID |^request ID .* already in use`)
 
-// masked returns the message, or its replacement if it is the error of a decoder, of a message that is no
-// request, or of a method that is not known.
+// masked returns the message, or its replacement if it is the error of a decoder, of a message that is not
+// a request, or of an unknown method.
 func (a *answer) masked(p []byte) []byte {
 	start, end := bytes.IndexByte(p, '{'), bytes.LastIndexByte(p, '}')
-	if start < 0 || end < start {
+	if start < 0 || end < start || len(p) > maxPart || !bytes.Contains(p, []byte(`"error"`)) {
 		return p
 	}
 	var message map[string]json.RawMessage
@@ -104,7 +104,7 @@ func (a *answer) masked(p []byte) []byte {
 	switch {
 	case ok && failed.Code == jsonrpc.CodeMethodNotFound:
 	case failed.Code == jsonrpc.CodeInvalidRequest && invalidRequest.MatchString(failed.Message):
-		why = refused(a.posted.kept.whole(), "", failed.Message)
+		why = refused(a.posted.kept, "", failed.Message)
 	case decoding.MatchString(failed.Message):
 		why = invalid(jsonrpc.CodeInvalidParams, "the message could not be read: its parameters are not what the method takes")
 		if failed.Code == jsonrpc.CodeParseError || failed.Code == jsonrpc.CodeInvalidRequest {
@@ -113,17 +113,8 @@ func (a *answer) masked(p []byte) []byte {
 	default:
 		return p
 	}
-	message["error"] = encode(why.error(a.record(a.status, failed.Message)))
-	return slices.Concat(p[:start], encode(message), p[end+1:])
-}
-
-// encode returns a value as JSON. It is for values that always encode.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return raw
+	message["error"] = words.Encode(why.error(a.record(a.status, failed.Message)))
+	return slices.Concat(p[:start], words.Encode(message), p[end+1:])
 }
 
 // record logs the original text of an answer, and returns the reference of the record.

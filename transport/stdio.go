@@ -40,8 +40,8 @@ const maxLine = 16 << 20
 //
 //	err := server.Run(ctx, transport.Stdio(nil))
 //
-// opts may be nil. With [mcp.StdioTransport] one line that is no JSON-RPC message ends the
-// server. Here it is answered with a JSON-RPC error (-32700 for what is no JSON, else
+// opts may be nil. With [mcp.StdioTransport] one line that is not a JSON-RPC message ends the
+// server. Here it is answered with a JSON-RPC error (-32700 for a line that is not JSON, else
 // -32600), recorded with its length only, and dropped. So is a line above
 // 16 MiB, which is the SDK's own bound, and a batch, which the protocol has not had since
 // version 2025-06-18. A message has to be one line, as the protocol says.
@@ -125,8 +125,8 @@ func (c *connection) Write(ctx context.Context, message jsonrpc.Message) error {
 	return c.Connection.Write(ctx, message)
 }
 
-// coded returns the answer with a code, if its error has none: the SDK would send 0, which says nothing.
-// Before the session has begun no handler is asked, so the request was wrong.
+// coded returns the answer with a code if its error has none: the SDK would send 0, which says nothing.
+// Before the session has begun no handler runs, so the request was wrong.
 func (c *connection) coded(answer *jsonrpc.Response) *jsonrpc.Response {
 	if answer.Error == nil {
 		c.begun.Store(true) // initialize or server/discover comes first
@@ -150,7 +150,6 @@ func (c *connection) Close() error {
 	return c.Connection.Close()
 }
 
-// end ends the exchanges of requests that will not be answered.
 func (c *connection) end() {
 	c.mu.Lock()
 	unanswered := c.unanswered
@@ -161,8 +160,7 @@ func (c *connection) end() {
 	}
 }
 
-// lockedWriter keeps the answers to broken lines and those of the server from mixing. Each
-// is one call of Write.
+// lockedWriter keeps the answers to broken lines apart from those of the server. Each is one call of Write.
 type lockedWriter struct {
 	io.WriteCloser
 	mu sync.Mutex
@@ -235,7 +233,6 @@ func (r *goodLines) line() (line []byte, size int, err error) {
 	}
 }
 
-// answer sends the error to the client.
 func (r *goodLines) answer(id json.RawMessage, why unread, reference string) error {
 	_, err := r.out.Write(append(encodeError(id, why.error(reference)), '\n'))
 	return err

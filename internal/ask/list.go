@@ -1,7 +1,6 @@
-// Package ask asks a server what it lists, on behalf of a call and as its caller may see it: the
-// definition of the tool or prompt that is called, and the names that there are (list.go). It
-// remembers tools for a second (remember.go), and reads their schemas (schema.go). It knows a call
-// only as a [Caller].
+// Package ask asks a server for its lists, on behalf of a call and as its caller may see them: for the
+// definition of the called tool or prompt, and for all names (list.go). It remembers tools for a second
+// (remember.go), and reads their schemas (schema.go). It knows a call only as a [Caller].
 package ask
 
 import (
@@ -51,7 +50,7 @@ var epoch = time.Now()
 // Tools yields the tools that the caller may list, page by page. It asks the opener's
 // own handler, so that filters inside it apply. An error ends the sequence; there is one if the
 // opener wraps a single handler, which cannot list anything.
-func (s Server) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(s) }
+func (s Server) Tools() iter.Seq2[*mcp.Tool, error] { return tools.all(s, nil) }
 
 // Names returns the names that the method of the call could be called with, in one list or more:
 // the tools, the prompts, or the resources and their templates that the caller may list. The names
@@ -68,10 +67,9 @@ func (s Server) Names() [][]string {
 	}
 }
 
-// Tool returns the definition of the tool that is called. It asks next for its tools, or the
-// opener's own handler if next is nil or a single handler, which has no list: the opener may stand
-// around the server. Use it for what the caller reads about the tool that it has already called,
-// not for other names. The error is [ErrNotListed] if the server does not list the tool.
+// Tool returns the definition of the called tool. It asks next for its tools, or the opener's own
+// handler if next is nil or a single handler, which has no list: the opener may stand around the
+// server. Use it for texts about the called tool, not for other names. The error is [ErrNotListed] if the server does not list the tool.
 //
 // The definition may be up to a second old, see [Server.Remembered]. That a tool is not listed is
 // never remembered.
@@ -119,7 +117,6 @@ func (s Server) look(next mcp.MethodHandler) (*mcp.Tool, error) {
 	return s.find(next, "", maxWork)
 }
 
-// find asks for the tool of the call, from one page of the list on.
 func (s Server) find(next mcp.MethodHandler, cursor string, work int) (found *mcp.Tool, err error) {
 	name := s.Target()
 	err = s.listTools(next, cursor, work, func(p *Page, cursor string) bool {
@@ -140,11 +137,9 @@ func (s Server) listTools(next mcp.MethodHandler, cursor string, work int, yield
 	key, sure := s.firstPageKey(next)
 	asked := time.Since(epoch)
 	return tools.pages(s, next, cursor, work, func(listed []*mcp.Tool, cursor, following string) bool {
-		p := &Page{listed: listed, following: following}
+		p := newPage(listed, following)
 		if key.cursor = cursor; sure {
 			p = s.Place().remember(key, p, asked)
-		} else {
-			p.sort()
 		}
 		return yield(p, cursor)
 	})
@@ -168,7 +163,6 @@ func (s Server) Pages(enough func(all []*Page) bool) (all []*Page, err error) {
 	return all, err
 }
 
-// toolNames returns the names of the tools that the caller may list.
 func (s Server) toolNames() (names [][]string) {
 	n := 0
 	all, err := s.Pages(func(all []*Page) bool {
@@ -197,7 +191,7 @@ func (s Server) stands(name, cursor string) {
 	}
 }
 
-// lookEvery is how often an unknown name may make us ask a server for its tools.
+// lookEvery is the shortest time between two look-ups of an unknown name.
 const lookEvery = time.Second
 
 // MayLook reports whether a label may now ask the handlers behind the opener for their tools.
@@ -211,7 +205,12 @@ func (s Server) MayLook() bool {
 
 // Prompt returns the definition of the prompt that the call names, as [Server.Tool] does for a tool.
 func (s Server) Prompt(next mcp.MethodHandler) (*mcp.Prompt, error) {
-	return prompts.find(s, next, s.Target())
+	for prompt, err := range prompts.all(s, next) {
+		if err != nil || prompt.Name == s.Target() {
+			return prompt, err
+		}
+	}
+	return nil, ErrNotListed
 }
 
 var (
@@ -274,42 +273,47 @@ var (
 	}, func(i *mcp.ResourceTemplate) string { return i.URITemplate }}
 )
 
-// onBehalf returns a request in the session of the call, for the same caller.
 func onBehalf[P mcp.Params](s Server, params P) mcp.Request {
 	return &mcp.ServerRequest[P]{Session: s.session(), Params: params, Extra: s.Request().GetExtra()}
 }
 
-// all yields the whole list, as the caller may see it.
-func (l *listing[R, I]) all(s Server) iter.Seq2[*I, error] {
+// all yields the whole list of handler, or of the opener's own handler if it is nil.
+func (l *listing[R, I]) all(s Server, handler mcp.MethodHandler) iter.Seq2[*I, error] {
 	return func(yield func(*I, error) bool) {
-		err := l.each(s, nil, func(item *I) bool { return yield(item, nil) })
+		err := l.pages(s, handler, "", maxWork, func(items []*I, _, _ string) bool {
+			for _, item := range items {
+				if !yield(item, nil) {
+					return false
+				}
+			}
+			return true
+		})
 		if err != nil {
 			yield(nil, err)
 		}
 	}
 }
 
-// without returns the items of a page that also stand in the list of the handler behind. behind is
-// nil if no middleware could have added any; then it returns all items.
-func (l *listing[R, I]) without(items []*I, behind mcp.Result) []*I {
-	page, ok := behind.(R)
+// own returns a copy of the items of a page, without nils. Items that middlewares have added are left
+// out; if there can be none, behind is nil.
+func (l *listing[R, I]) own(items []*I, behind mcp.Result) []*I {
+	var have map[string]bool
 	var none R
-	if !ok || page == none {
-		return items
-	}
-	have := map[string]bool{}
-	own, _ := l.read(page)
-	for _, item := range own {
-		if item != nil {
-			have[l.name(item)] = true
+	if page, ok := behind.(R); ok && page != none {
+		have = map[string]bool{}
+		listed, _ := l.read(page)
+		for _, item := range listed {
+			if item != nil {
+				have[l.name(item)] = true
+			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(items), func(item *I) bool { return item != nil && !have[l.name(item)] })
+	return slices.DeleteFunc(slices.Clone(items), func(item *I) bool { return item == nil || have != nil && !have[l.name(item)] })
 }
 
 // names returns the names of the whole list, up to the number that a [table.Names] keeps.
 func (l *listing[R, I]) names(s Server) (names []string) {
-	for item, err := range l.all(s) {
+	for item, err := range l.all(s, nil) {
 		if err != nil {
 			return nil
 		}
@@ -320,35 +324,9 @@ func (l *listing[R, I]) names(s Server) (names []string) {
 	return names
 }
 
-// find returns the item with a name.
-func (l *listing[R, I]) find(s Server, handler mcp.MethodHandler, name string) (found *I, err error) {
-	err = l.each(s, handler, func(item *I) bool {
-		if l.name(item) == name {
-			found = item
-		}
-		return found == nil
-	})
-	if err == nil && found == nil {
-		err = ErrNotListed
-	}
-	return found, err
-}
-
-// each yields the items of the whole list.
-func (l *listing[R, I]) each(s Server, handler mcp.MethodHandler, yield func(item *I) bool) error {
-	return l.pages(s, handler, "", maxWork, func(items []*I, _, _ string) bool {
-		for _, item := range items {
-			if item != nil && !yield(item) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
 // pages requests the pages of the list from a cursor on, from handler, or from the opener's own
 // handler if it is nil. It yields the items of each page, the page's cursor and that of the
-// following page. Items may be nil. It fails if the work is used up before the last page, or if a
+// following page. It fails if the work is used up before the last page, or if a
 // cursor repeats.
 func (l *listing[R, I]) pages(s Server, handler mcp.MethodHandler, cursor string, work int, yield func(items []*I, cursor, following string) bool) error {
 	if handler == nil && s.Place() != nil {
@@ -369,7 +347,7 @@ func (l *listing[R, I]) pages(s Server, handler mcp.MethodHandler, cursor string
 			return fmt.Errorf("middleware: the server gave no list in answer to %s, but a %T", l.method, res)
 		}
 		items, following := l.read(page)
-		if !yield(l.without(items, behind), cursor, following) {
+		if !yield(l.own(items, behind), cursor, following) {
 			return nil
 		}
 		if following == "" || following == cursor {
@@ -409,7 +387,6 @@ func ProtocolMeta(req mcp.Request, more ...string) mcp.Meta {
 	return meta
 }
 
-// session returns the server's session of the call, nil if there is none.
 func (s Server) session() *mcp.ServerSession {
 	req := s.Request()
 	if safe.Nil(req) {

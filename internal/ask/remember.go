@@ -2,10 +2,8 @@ package ask
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
-	"math"
-	"net/http"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,17 +11,15 @@ import (
 	"unsafe"
 	"weak"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// The definition of a tool is remembered for a second ([table.Brief]). Otherwise a middleware that
-// needs it for every call would ask for the list each time; in an outage each failing call would. A
-// change is seen within that second, and no middleware sees it sooner. The memory holds the pages
-// of the list that were requested, so that one look-up answers for all tools of a page.
+// The definition of a tool is remembered for a second ([table.Brief]). Otherwise each failing call would
+// ask for the list. A change is seen within that second, and no middleware sees it sooner. The memory holds
+// the pages of the list that were requested, so that one look-up answers for all tools of a page.
 //
 // What the server listed to one caller is not shown to another. A user's filter may decide by the
 // session, the token, any header and the _meta of a request, so all of these together are the key.
@@ -56,76 +52,47 @@ func (s Server) firstPageKey(next mcp.MethodHandler) (pageKey, bool) {
 // A Page is one page of a list of tools. It does not change once it is remembered.
 type Page struct {
 	listed    []*mcp.Tool // in the server's order
-	sorted    []*mcp.Tool // by name, without those that are nil
+	sorted    []*mcp.Tool // by name
 	following string      // the cursor of the next page
-
-	read sync.Once
-	said []string // see names
-}
-
-// names returns the names of the tools, in the server's order. The first call makes them, in one
-// piece of memory: thousands of names are read twice as fast that way.
-func (p *Page) names() []string {
-	p.read.Do(func() {
-		var all strings.Builder
-		for _, tool := range p.listed {
-			if tool != nil {
-				all.WriteString(tool.Name)
-			}
-		}
-		p.said = make([]string, 0, len(p.sorted))
-		rest := all.String()
-		for _, tool := range p.listed {
-			if tool == nil {
-				continue
-			}
-			n := len(tool.Name)
-			p.said, rest = append(p.said, rest[:n]), rest[n:]
-		}
-	})
-	return p.said
+	names     func() []string
 }
 
 // Size is how many tools the page keeps alive.
 func (p *Page) Size() int { return len(p.listed) }
 
-func (p *Page) equal(other *Page) bool {
-	return p.following == other.following && slices.Equal(p.listed, other.listed)
-}
-
 func byName(a, b *mcp.Tool) int { return strings.Compare(a.Name, b.Name) }
 
-// sort makes p safe to remember: a filter may go on to change the list that it returned.
-func (p *Page) sort() {
-	p.listed = slices.Clone(p.listed)
-	p.sorted = p.listed
-	if slices.Contains(p.sorted, nil) {
-		p.sorted = slices.DeleteFunc(slices.Clone(p.sorted), func(tool *mcp.Tool) bool { return tool == nil })
-	}
-	if !slices.IsSortedFunc(p.sorted, byName) {
-		p.sorted = slices.Clone(p.sorted)
+// newPage returns a page with tools that belong to it.
+func newPage(listed []*mcp.Tool, following string) *Page {
+	p := &Page{listed: listed, sorted: listed, following: following}
+	if !slices.IsSortedFunc(listed, byName) {
+		p.sorted = slices.Clone(listed)
 		slices.SortStableFunc(p.sorted, byName)
 	}
+	p.names = sync.OnceValue(func() (names []string) {
+		for _, tool := range listed {
+			names = append(names, tool.Name)
+		}
+		return names
+	})
+	return p
 }
 
 // Tool returns the tool with a name, nil for none. If there are several, it is the first of the
 // list.
 func (p *Page) Tool(name string) *mcp.Tool {
-	i, ok := slices.BinarySearchFunc(p.sorted, name, func(tool *mcp.Tool, name string) int { return strings.Compare(tool.Name, name) })
-	if !ok {
-		return nil
+	if i, ok := slices.BinarySearchFunc(p.sorted, &mcp.Tool{Name: name}, byName); ok {
+		return p.sorted[i]
 	}
-	return p.sorted[i]
+	return nil
 }
 
-// remember stores a page that was requested at the time asked, and returns it sorted. A page that
-// is the same for two callers is stored once.
+// remember stores a page that was requested at the time asked. A page that is the same for two
+// callers is stored once.
 func (o *Place) remember(key pageKey, p *Page, asked time.Duration) *Page {
 	anybody := pageKey{cursor: key.cursor} // without a session: the page that any caller saw last
-	if other, ok := o.tools.Get(anybody, asked); ok && other.equal(p) {
+	if other, ok := o.tools.Get(anybody, asked); ok && other.following == p.following && slices.Equal(other.listed, p.listed) {
 		p = other
-	} else {
-		p.sort()
 	}
 	if len(key.cursor) <= maxCursor && len(p.following) <= maxCursor {
 		o.tools.Put(anybody, p, asked)
@@ -189,17 +156,34 @@ func placeOf(h mcp.MethodHandler) unsafe.Pointer {
 // callerOf returns a hash of everything but the session by which a filter could distinguish
 // callers. It is false if a part of it cannot be compared.
 func callerOf(req mcp.Request) (caller [sha256.Size]byte, sure bool) {
-	var space [1024]byte
-	b, ok := space[:0], true
+	var b []byte
 	if params := req.GetParams(); !safe.Nil(params) {
-		b, ok = appendMeta(b, params.GetMeta())
+		meta := params.GetMeta()
+		for _, key := range slices.Sorted(maps.Keys(meta)) {
+			if ofOneRequest[key] || strings.HasPrefix(key, wire.Prefix) {
+				continue
+			}
+			if !decoded(meta[key], maxNested) {
+				return caller, false
+			}
+			b = fmt.Appendf(b, "meta %q:%#v\n", key, meta[key])
+		}
 	}
-	if extra := req.GetExtra(); ok && extra != nil {
-		b = appendHeader(b, extra.Header)
-		b, ok = appendToken(b, extra.TokenInfo)
+	if extra := req.GetExtra(); extra != nil {
+		for _, name := range slices.Sorted(maps.Keys(extra.Header)) {
+			if !ofOneRequest[name] {
+				b = fmt.Appendf(b, "header %q:%q\n", name, extra.Header[name])
+			}
+		}
+		if token := extra.TokenInfo; token != nil {
+			if !decoded(token.Extra, maxNested) {
+				return caller, false
+			}
+			b = fmt.Appendf(b, "token %#v\n", *token)
+		}
 	}
-	if !ok || len(b) == 0 {
-		return caller, ok
+	if len(b) == 0 {
+		return caller, true
 	}
 	return sha256.Sum256(b), true
 }
@@ -211,110 +195,28 @@ var ofOneRequest = map[string]bool{
 	"progressToken": true, "traceparent": true, "tracestate": true,
 }
 
-func appendMeta(b []byte, meta mcp.Meta) ([]byte, bool) {
-	if len(meta) == 0 {
-		return b, true
-	}
-	var few [fewKeys]string
-	for _, key := range sorted(few[:0], meta) {
-		if ofOneRequest[key] || strings.HasPrefix(key, wire.Prefix) {
-			continue
-		}
-		var ok bool
-		if b, ok = appendValue(appendText(append(b, 'm'), key), meta[key], maxNested); !ok {
-			return b, false
-		}
-	}
-	return b, true
-}
-
-// fewKeys is how many keys of a map are sorted without an allocation.
-const fewKeys = 16
-
-// sorted appends the keys of a map to keys, which is empty, in order.
-func sorted[V any](keys []string, m map[string]V) []string {
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func appendHeader(b []byte, header http.Header) []byte {
-	var few [fewKeys]string
-	for _, name := range sorted(few[:0], header) {
-		if !ofOneRequest[name] {
-			b = appendTexts(appendText(append(b, 'h'), name), header[name])
-		}
-	}
-	return b
-}
-
-func appendToken(b []byte, token *auth.TokenInfo) ([]byte, bool) {
-	if token == nil {
-		return b, true
-	}
-	b = appendTexts(appendText(append(b, 't'), token.UserID), token.Scopes)
-	b = appendText(b, token.Expiration.UTC().Format(time.RFC3339Nano))
-	return appendValue(b, token.Extra, maxNested)
-}
-
 // maxNested is how deep a value may be nested that still is compared.
 const maxNested = 16
 
-// appendValue appends a unique encoding of a value that JSON decodes into. It is false for other
-// types, because it is unknown what a filter sees in them.
-func appendValue(b []byte, v any, depth int) (_ []byte, ok bool) {
+// decoded reports whether JSON decodes into such a value. No two of them have one text in Go's syntax.
+// Of any other type it is unknown what a filter sees in its values.
+func decoded(v any, depth int) bool {
 	if depth == 0 {
-		return b, false
+		return false
 	}
 	switch v := v.(type) {
-	case nil:
-		return append(b, 'n'), true
-	case bool:
-		if v {
-			return append(b, 'y'), true
-		}
-		return append(b, 'f'), true
-	case float64:
-		return binary.BigEndian.AppendUint64(append(b, 'd'), math.Float64bits(v)), true
-	case json.Number:
-		return appendText(append(b, 'j'), string(v)), true
-	case string:
-		return appendText(append(b, 's'), v), true
-	case []string:
-		return appendTexts(append(b, 'l'), v), true
+	case nil, bool, float64, string, []string:
+		return true
 	case []any:
-		b = binary.BigEndian.AppendUint32(append(b, 'a'), uint32(len(v))) //nolint:gosec // no list has more
-		for _, item := range v {
-			if b, ok = appendValue(b, item, depth-1); !ok {
-				return b, false
-			}
-		}
-		return b, true
+		return !slices.ContainsFunc(v, func(item any) bool { return !decoded(item, depth-1) })
 	case map[string]any:
-		b = binary.BigEndian.AppendUint32(append(b, 'o'), uint32(len(v))) //nolint:gosec // no map has more
-		var few [fewKeys]string
-		for _, key := range sorted(few[:0], v) {
-			if b, ok = appendValue(appendText(b, key), v[key], depth-1); !ok {
-				return b, false
+		for _, item := range v {
+			if !decoded(item, depth-1) {
+				return false
 			}
 		}
-		return b, true
+		return true
 	default:
-		return b, false
+		return false
 	}
-}
-
-func appendTexts(b []byte, texts []string) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(texts))) //nolint:gosec // no list has more
-	for _, text := range texts {
-		b = appendText(b, text)
-	}
-	return b
-}
-
-//go:noinline
-func appendText(b []byte, text string) []byte { // called in too many places to be inlined
-	return append(binary.BigEndian.AppendUint64(b, uint64(len(text))), text...)
 }

@@ -26,8 +26,12 @@ func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
 	if tool.OutputSchema == nil {
 		return func([]byte) bool { return true }
 	}
-	schema := resolved(tool.OutputSchema)
-	if schema == nil {
+	read := JSONSchema(tool.OutputSchema)
+	if read == nil {
+		return nil
+	}
+	schema, err := read.Resolve(nil)
+	if err != nil {
 		return nil
 	}
 	return func(raw []byte) bool {
@@ -36,21 +40,8 @@ func outputOf(tool *mcp.Tool) (valid func(raw []byte) bool) {
 	}
 }
 
-// resolved returns a validator for a schema, nil if the value is no schema.
-func resolved(schema any) *jsonschema.Resolved {
-	s := JSONSchema(schema)
-	if s == nil {
-		return nil
-	}
-	r, err := s.Resolve(nil)
-	if err != nil {
-		return nil
-	}
-	return r
-}
-
 // JSONSchema reads a schema of any Go type, because servers may use their own. It is nil if the
-// value is no schema.
+// value is not a schema.
 func JSONSchema(schema any) *jsonschema.Schema {
 	raw, err := json.Marshal(schema)
 	s := &jsonschema.Schema{}

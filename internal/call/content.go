@@ -14,7 +14,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/wire"
-	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A cleaner hides what stands in a result. It copies what it changes, because a handler may
@@ -235,7 +234,7 @@ func wholeText(text string) string {
 	if raw := []byte(text); composite(strings.TrimLeft(text, " \t\r\n")) && json.Valid(raw) {
 		return string(scrub.WholeJSON(raw))
 	}
-	var out words.Builder
+	var out strings.Builder
 	done, left := 0, 4*len(text)+mostWasted
 	for at := 0; left > 0; {
 		line := strings.TrimLeft(text[at:], " \t\r\n")

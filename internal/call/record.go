@@ -277,7 +277,7 @@ func (c *Call) LogFailure(res mcp.Result, f *failure.Failure) {
 // errorTypes names the types of an error and of the errors that it wraps, because they say more to
 // an operator than the text alone: "*fmt.wrapError > *net.OpError".
 func errorTypes(err error) string {
-	var b words.Builder
+	var b strings.Builder
 	seen := 0
 	safe.Find(err, func(err error) bool {
 		if _, ours := err.(*classify.Hidden); !ours { // Hidden only wraps

@@ -23,9 +23,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// An error of any type may state what a caller may know of it, with one or more of these methods.
-// They are looked for in the whole chain of wrapped and joined errors, the outermost first, and may
-// return "" for "nothing to say".
+// An error of any type may state its public part with one or more of these methods. They are looked
+// for in the whole chain of wrapped and joined errors, the outermost first. "" says nothing.
 type (
 	// PublicMessager gives the public sentence of an error.
 	PublicMessager interface{ PublicMessage() string }
@@ -35,14 +34,13 @@ type (
 	PublicKinder interface{ PublicKind() string }
 )
 
-// A Rule says what a caller may know of an error: it returns the public fault, or nil if the rule
-// is not about this error. Rules come before the tables, but are not called for a fault, a panic,
+// A Rule returns the public fault of an error, or nil if the rule is not about this error. Rules come before the tables, but are not called for a fault, a panic,
 // or a protocol error that steers the client (-32042 and its like). A rule may be called
 // concurrently; one that panics counts as one that returned nil.
 type Rule func(err error) *fault.Error
 
-// A Request knows what the caller sent. Sent returns a function for one error, which reports
-// whether a text, such as a path, stands in the request.
+// A Request is what the caller sent. Sent returns a function for one error. It reports whether a
+// text, such as a path, stands in the request.
 type Request interface{ Sent() func(text string) bool }
 
 // Origin says where the public part of a failure comes from.
@@ -62,10 +60,10 @@ const (
 // public message, matches no rule, and is no bug of the server.
 func (o Origin) Unworded() bool { return o == Unknown || o == Classified }
 
-// Worded reports whether the failure was made for the caller to read.
+// Worded reports whether the failure was made for the caller.
 func (o Origin) Worded() bool { return o == Worded || o == Explained }
 
-// Options are what the classifier cannot see in an error.
+// Options hold what the classifier cannot see in an error.
 type Options struct {
 	// Rules come before the tables.
 	Rules []Rule
@@ -79,8 +77,7 @@ type Options struct {
 	OwnCredentials bool
 
 	// Ended means that the server's shutdown has ended the context of the call. The error of its
-	// handler is then taken for a consequence, unless the error or a rule states on purpose what
-	// became of the call.
+	// handler is then taken for a consequence, unless the error or a rule states the outcome on purpose.
 	Ended bool
 
 	// Received means that a client's call returned the error, so that a protocol error in it is the
@@ -97,7 +94,7 @@ const (
 	OfRowAnd                // the same, except for a kind or a suggestion of the error's own
 	OfSentence              // ours: a sentence that says more than the row
 	OfTerse                 // ours: a sentence that says no more than a program's own text around the error
-	OfAuthor                // those of the author of the fault
+	OfAuthor                // the author's
 )
 
 // Finding is the classification of an error.
@@ -113,8 +110,8 @@ type Finding struct {
 	By     Source // the source of what the Fault itself says about a second try
 	Chosen bool   // a handler, a rule or the error itself chose the kind: no table derived it
 
-	// Beside means that the Fault explains words of others, which are its message and stay: those of
-	// a tool's own result, or those of a protocol error.
+	// Beside means that the Fault explains the words of a tool's own result or of a protocol error.
+	// They are its message and stay.
 	Beside bool
 
 	Refused  bool // the SDK, which checks the arguments of typed tools, refused the call
@@ -123,7 +120,7 @@ type Finding struct {
 	Lost     bool // the tree was too large to be walked to its end
 	Hinted   bool // the suggestion of the fault is the error's own
 
-	teller  error // the error that the HTTP status is from
+	teller  error // the error with the HTTP status
 	speaker error // the first error of a driver's or a service client's type
 }
 
@@ -137,16 +134,14 @@ func (f *Finding) InResult(public *fault.Error) Finding {
 
 // Shown returns the finding with the error's own text, for a reader who may read it.
 func (f *Finding) Shown(public *fault.Error) Finding {
-	worded := *f
-	worded.Fault, worded.Words = public, OfAuthor
-	worded.Party = worded.WhoseFault()
-	return worded
+	shown := *f
+	shown.Fault, shown.Words = public, OfAuthor
+	shown.Party = shown.WhoseFault()
+	return shown
 }
 
-// HideError returns an error of which a caller reads only the given fault; the log has err. It is
-// for failures that the server itself caused.
-//
-// A nil fault is the generic internal one.
+// HideError returns an error whose caller reads only the given fault; the log has err. It is for failures
+// that the server itself caused. A nil fault is the generic internal one.
 func HideError(err error, public *fault.Error) error {
 	if public == nil {
 		public = fault.Generic(fault.KindInternal)
@@ -154,8 +149,7 @@ func HideError(err error, public *fault.Error) error {
 	return &Hidden{error: err, public: public}
 }
 
-// HideErrorBy is [HideError] for a fault of ours whose statement about a second try has a source of
-// its own: the call was refused before its handler ran, or it was cut.
+// HideErrorBy is [HideError] for a fault whose statement about a second try has a source of its own.
 func HideErrorBy(by Source, err error, public *fault.Error) error {
 	return &Hidden{error: err, public: public, by: by}
 }
@@ -212,8 +206,8 @@ func Of(err error, opts Options) (f Finding) {
 }
 
 // replaced reports whether an error is a consequence of the server's shutdown, and replaces the
-// clue if so. A description that was made on purpose stays: that of a rule, or a fault that says
-// whether to call again or has a kind that no ended context leads to.
+// clue if so. A description on purpose stays: that of a rule, or a fault that says whether to call
+// again or whose kind no ended context leads to.
 func (w *walker) replaced(err error, settled bool) bool {
 	if !w.opts.Ended && !safe.Is(err, ErrShutdown) {
 		return false
@@ -261,7 +255,6 @@ func PartyOf(public *fault.Error) fault.Party {
 	return cmp.Or(public.Party(), fault.Party(kinds.Of(string(public.Kind())).Party))
 }
 
-// rule returns the fault of the first rule that matches the error.
 func (w *walker) rule(err error) (public *fault.Error) {
 	for _, rule := range w.opts.Rules {
 		if safe.Call(func() { public = rule(err) }, nil); public != nil {
@@ -350,8 +343,7 @@ type walker struct {
 	asked         func(text string) bool
 }
 
-// fromCaller returns a function that reports whether the caller sent a text, nil if that is
-// unknown.
+// fromCaller returns a function that reports whether the caller sent a text. It is nil if that is unknown.
 func (w *walker) fromCaller() func(text string) bool {
 	if w.asked == nil && w.opts.Request != nil {
 		w.asked = w.opts.Request.Sent()
@@ -359,8 +351,8 @@ func (w *walker) fromCaller() func(text string) bool {
 	return w.asked
 }
 
-// walk visits err and what it wraps, the outermost first, and reports whether it found an error
-// that settles what a caller may know.
+// walk visits err and the errors that it wraps, the outermost first. It reports whether an error settles
+// the public part.
 func (w *walker) walk(err error) bool {
 	network, session := w.network, w.session
 	defer func() { w.network, w.session = network, session }()
@@ -378,7 +370,7 @@ func (w *walker) walk(err error) bool {
 	return false
 }
 
-// more counts a visit and reports whether it may be made.
+// more counts a visit and reports whether it is allowed.
 func (w *walker) more() bool {
 	count := &w.seen
 	if w.searching {
@@ -388,9 +380,8 @@ func (w *walker) more() bool {
 	return *count <= maxErrors
 }
 
-// walkJoined visits all the errors, because joined faults are shown together; a panic or a protocol
-// error among them is shown alone. one means that the errors describe one failure, as fmt.Errorf
-// joins them, and not several.
+// walkJoined visits all errors, because joined faults are shown together. A panic or a protocol error
+// among them is shown alone. one means that they describe one failure, as fmt.Errorf joins them.
 func (w *walker) walkJoined(errs []error, one bool) bool {
 	outer, joined, branches := w.clue, clue{}, 0
 	var worded []*fault.Error
@@ -429,7 +420,7 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 	return alone || len(worded) > 0
 }
 
-// visit looks at one error and reports whether it settles what a caller may know.
+// visit looks at one error and reports whether it settles the public part.
 func (w *walker) visit(err error) bool {
 	switch e := err.(type) {
 	case *fault.Error:
@@ -456,7 +447,7 @@ func (w *walker) visit(err error) bool {
 		w.session = answering(err)
 		w.network = w.network || w.session != "" // io.EOF is then the end of the process that answers
 	}
-	s := sortOf(t)
+	s := infoOf(t)
 	if s.public && !w.searching {
 		w.listen(err)
 	}
@@ -502,9 +493,8 @@ func (w *walker) ofAnswer(e *jsonrpc.Error) clue {
 	return c
 }
 
-// read runs the readers of an error's type. If a method of the error panics, the clues that were
-// read before stay.
-func (w *walker) read(err error, s *sort) {
+// read runs the readers of an error's type. If a method of the error panics, earlier clues stay.
+func (w *walker) read(err error, s *typeInfo) {
 	safe.Call(func() {
 		for _, reader := range s.readers {
 			c := reader(err)
@@ -522,10 +512,8 @@ func (w *walker) read(err error, s *sort) {
 	}, nil)
 }
 
-// note fills what is still open.
 func (w *walker) note(c clue) { w.clue.fill(&c) }
 
-// listen takes the public texts of an error.
 func (w *walker) listen(err error) {
 	if m, ok := err.(PublicMessager); ok && w.message == "" {
 		w.message = m.PublicMessage()
@@ -538,8 +526,7 @@ func (w *walker) listen(err error) {
 	}
 }
 
-// settle notes what a caller may know. The private cause is searched only for clues about a second
-// try.
+// settle notes the public part. The private cause is searched only for clues about a second try.
 func (w *walker) settle(found Finding, cause error) bool {
 	if w.searching {
 		w.note(found.said())

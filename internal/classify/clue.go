@@ -9,8 +9,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
-// A clue is what one error, or one branch of a tree of errors, says about itself and about a
-// second try. In a chain the outermost error counts.
+// A clue holds what an error, or a branch of a tree of errors, says about itself and about a second try.
+// In a chain the outermost error counts.
 type clue struct {
 	kind   fault.Kind
 	party  fault.Party
@@ -28,7 +28,7 @@ type clue struct {
 	anonymous bool // the service refused credentials that are missing or unknown to it
 }
 
-// fill fills what is open in c from an error further inside.
+// fill takes from an error further inside what is open in c.
 func (c *clue) fill(inner *clue) {
 	if c.retry == fault.RetryUnknown {
 		c.retry, c.by, c.reason = inner.retry, inner.by, inner.reason
@@ -72,7 +72,6 @@ func (c *clue) second() (retry fault.Retryable, why *reason, by Source) {
 	return fault.Retryable(kinds.Of(string(c.kind)).Retry), reasonOf(c.kind), ByKind
 }
 
-// words returns the text of a reason for this failure.
 func (c *clue) words(why *reason) string {
 	if why == reasonRefused && c.status != 0 {
 		return why.text + " (HTTP " + strconv.Itoa(c.status) + ")"
@@ -95,8 +94,8 @@ func (c clue) beside(d clue) clue {
 	return both
 }
 
-// worse returns the effect of two failures together. One that says nothing may have changed
-// something, so that "none" does not hold for both.
+// worse returns the effect of two failures together. A failure without a statement may have changed
+// something, so "none" does not hold for both.
 func worse(a, b fault.Effect) fault.Effect {
 	switch {
 	case a == b, a == fault.EffectCommitted, a == fault.EffectUnknown && b != fault.EffectCommitted:
@@ -108,13 +107,11 @@ func worse(a, b fault.Effect) fault.Effect {
 	}
 }
 
-// refusedCredentials reports whether a service refused the credentials that it got.
 func (c *clue) refusedCredentials() bool {
 	return c.reason == reasonCredentials || c.kind == fault.KindServerError && ofStatus(c.status).reason == reasonCredentials
 }
 
-// said returns the clue of a fault that is the cause of another fault, where its texts are
-// private.
+// said returns the clue of a fault that is the cause of another fault.
 func (f *Finding) said() clue {
 	if f.Panic != nil {
 		return clue{party: fault.PartyServer, retry: fault.RetryNo, reason: reasonOf(fault.KindInternal)}

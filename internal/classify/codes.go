@@ -9,7 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 )
 
-// A reason says why a repetition does not help, and who is to blame: the caller for data and
+// A reason says why a repetition does not help, and names the party to blame: the caller for data and
 // requests, the server for credentials, statements and the state of its machine.
 type reason struct {
 	text  string // a sentence without a full stop
@@ -39,19 +39,13 @@ func (r *reason) String() string {
 	return r.text
 }
 
-// rowReasons are the reasons from the rows of kinds.
-var rowReasons = func() map[fault.Kind]*reason {
-	reasons := map[fault.Kind]*reason{}
-	for kind, row := range kinds.All {
-		if row.Reason != "" {
-			reasons[fault.Kind(kind)] = &reason{text: row.Reason}
-		}
-	}
-	return reasons
-}()
-
 // reasonOf returns the reason in the row of a kind, nil for none.
-func reasonOf(kind fault.Kind) *reason { return rowReasons[kind] }
+func reasonOf(kind fault.Kind) *reason {
+	if text := kinds.Of(string(kind)).Reason; text != "" {
+		return &reason{text: text}
+	}
+	return nil
+}
 
 // refused is the clue of a service that will refuse the same request again.
 func refused(kind fault.Kind, why *reason) clue {
@@ -70,12 +64,6 @@ func (c clue) worded(message, suggestion string) clue {
 	return c
 }
 
-// unidentified returns the clue of a service that does not know whose the credentials are.
-func (c clue) unidentified() clue {
-	c.anonymous = true
-	return c
-}
-
 // The meanings that services have codes for.
 var (
 	wrongRequest  = refused(fault.KindClientError, reasonRefused)
@@ -84,7 +72,7 @@ var (
 	conflicting   = refused(fault.KindConflict, reasonRefused)
 	unready       = refused(fault.KindPreconditionFailed, reasonRefused)
 	noCredentials = refused(fault.KindServerError, reasonCredentials)
-	badLogin      = noCredentials.unidentified()
+	badLogin      = clue{kind: fault.KindServerError, party: fault.PartyServer, retry: fault.RetryNo, reason: reasonCredentials, anonymous: true}
 	unimplemented = refused(fault.KindServerError, reasonUnimplemented)
 	limited       = later(fault.KindRateLimited)
 	unavailable   = later(fault.KindServiceUnavailable)
@@ -104,18 +92,11 @@ type table[T comparable] []meaning[T]
 
 // A meaning is a clue with the codes that share it.
 type meaning[T comparable] struct {
-	clue  *clue // read only: a pointer, so that the compiler lays out the tables and no code fills them
+	clue  *clue // read only
 	codes []T
 }
 
-func (t table[T]) of(code T) clue {
-	for _, m := range t {
-		if slices.Contains(m.codes, code) {
-			return *m.clue
-		}
-	}
-	return clue{}
-}
+func (t table[T]) of(code T) clue { return t.by(func(other T) bool { return other == code }) }
 
 // by returns the meaning of the first code that matches.
 func (t table[T]) by(matches func(code T) bool) clue {

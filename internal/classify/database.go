@@ -33,9 +33,8 @@ var (
 var statement = fault.New(fault.KindClientError, "the database does not accept the statement of this call").
 	Suggest("Check its syntax and the names of its tables and columns.")
 
-// sentStatement reports whether the caller sent the statement that a database refused: it sent words
-// of one, or what the database quotes of it, such as a column that does not exist. A statement with a
-// wrong beginning has no such words.
+// sentStatement reports whether the caller sent the statement that a database refused. It sent words of a
+// statement, or a word that the database quotes, such as a column that does not exist.
 func (w *walker) sentStatement() bool {
 	sent := w.fromCaller()
 	if sent == nil {
@@ -50,8 +49,8 @@ const (
 	minQuoted = 3 // in bytes; shorter words are in every request
 )
 
-// quoted returns what the text of a database quotes: what stands between quotation marks, and the
-// single word at its end, as in "no such column: price" of SQLite.
+// quoted returns the parts of a text between quotation marks, and the single word at its end, as in
+// "no such column: price" of SQLite.
 func quoted(text string) (all []string) {
 	parts := strings.Split(marks.Replace(text[:min(len(text), maxText)]), `"`)
 	for i := 1; i < len(parts)-1 && len(all) < maxQuoted; i += 2 {
@@ -190,7 +189,6 @@ var sqlite = table[int64]{
 	{&duplicate, []int64{1555, 2067}}, // a primary key, a unique index
 }
 
-// ofSQLite returns the meaning of a result code of SQLite, primary or extended.
 func ofSQLite(code int64) clue { return cmp.Or(sqlite.of(code), sqlite.of(code&0xff)) }
 
 // mongoLabels are the labels that the server adds to a failure, for numbers that are unknown.
@@ -201,8 +199,11 @@ var mongoLabels = table[string]{
 }
 
 // ofMongo tries the codes in the order of the tables, because an error may have several numbers.
-func ofMongo(err error) clue {
-	e := as[withMongo](err)
+func ofMongo(e interface {
+	HasErrorCode(code int) bool
+	HasErrorLabel(label string) bool
+},
+) clue {
 	return cmp.Or(mongo.by(func(code int64) bool { return e.HasErrorCode(int(code)) }), mongoLabels.by(e.HasErrorLabel))
 }
 
@@ -245,12 +246,24 @@ var sqlStates = table[string]{
 	{&unavailable, []string{"53", "57P01", "57P02", "57P03"}},
 }
 
-// ofSQLState returns the meaning of an SQLSTATE.
 func ofSQLState(state string) clue {
 	if len(state) != 5 {
 		return clue{}
 	}
 	return cmp.Or(sqlStates.of(state), sqlStates.of(state[:2]))
+}
+
+// stateIn returns the SQLSTATE that an error has in a method or a field, "" for none.
+func stateIn(err error) string {
+	if e, ok := err.(interface{ SQLState() string }); ok {
+		return e.SQLState()
+	}
+	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
+		if field := v.FieldByName("SQLState"); field.IsValid() {
+			return stateOf(field)
+		}
+	}
+	return ""
 }
 
 // stateOf returns the SQLSTATE in a text or in five bytes.

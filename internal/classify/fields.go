@@ -12,8 +12,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 )
 
-// The names of fields that follow a convention, in lower case and without underscores. Where
-// any name will do, the types count.
+// The names of fields that follow a convention, in lower case and without underscores. Of an answer and a
+// header the types count.
 var (
 	responseNames = []string{"*http.Response"}
 	headerNames   = []string{"http.Header"}
@@ -27,7 +27,7 @@ var (
 	stateNames  = []string{"sqlstate"}
 	reasonNames = []string{"errors"} // a list of structures with a Reason, as Google has it
 
-	fieldNames = slices.Concat(responseNames, headerNames, statusNames, wordNames, waitNames, stateNames, reasonNames)
+	fieldNames = slices.Concat(statusNames, wordNames, waitNames, stateNames, reasonNames)
 
 	// Fields that hold a structure with more such fields.
 	holderNames = []string{
@@ -45,7 +45,6 @@ type fields struct {
 // maxDepth bounds how deep nested structures are searched.
 const maxDepth = 3
 
-// byFields is the convention of field names.
 func byFields(t reflect.Type) reader {
 	if f := fieldsOf(t); f != nil {
 		return f.read
@@ -68,7 +67,6 @@ func fieldsOf(t reflect.Type) *fields {
 	return f
 }
 
-// usual returns a name without case and underscores.
 func usual(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
 func (f *fields) scan(t reflect.Type, at []int) {
@@ -80,8 +78,9 @@ func (f *fields) scan(t reflect.Type, at []int) {
 		}
 		index := append(slices.Clone(at), i)
 		name := usual(field.Name)
-		switch typ := field.Type.String(); {
-		case slices.Contains(fieldNames[:2], typ) && target.PkgPath() == "net/http":
+		switch {
+		case field.Type == reflect.TypeFor[*http.Response](), field.Type == reflect.TypeFor[http.Header]():
+			typ := field.Type.String()
 			f.named[typ] = append(f.named[typ], index)
 		case target.Kind() == reflect.Struct && target != reflect.TypeFor[time.Time]() && (field.Anonymous || slices.Contains(holderNames, name)):
 			if len(at) < maxDepth {
@@ -97,8 +96,7 @@ func (f *fields) scan(t reflect.Type, at []int) {
 func (f *fields) read(err error) clue {
 	c := f.of(reflect.ValueOf(err))
 	if c.status == 0 && (c.kind == fault.KindClientError || c.kind == fault.KindServerError) {
-		// Prometheus has one word for all of 4xx and another for 5xx; the status is in the
-		// text.
+		// Prometheus has one word for all of 4xx and another for 5xx. The text has the status.
 		if said := ofWholeText(err.Error()); said.status != 0 {
 			return said
 		}
@@ -106,7 +104,6 @@ func (f *fields) read(err error) clue {
 	return c
 }
 
-// of reads the fields of one error.
 func (f *fields) of(v reflect.Value) clue {
 	if v = reflect.Indirect(v); !v.IsValid() {
 		return clue{}
@@ -143,8 +140,7 @@ func (f *fields) of(v reflect.Value) clue {
 	return clue{}
 }
 
-// all yields the fields with one of the names that the value has, with pointers
-// dereferenced.
+// all yields the fields with one of the names, with pointers dereferenced.
 func (f *fields) all(v reflect.Value, names []string) iter.Seq[reflect.Value] {
 	return func(yield func(reflect.Value) bool) {
 		for _, name := range names {
@@ -158,7 +154,6 @@ func (f *fields) all(v reflect.Value, names []string) iter.Seq[reflect.Value] {
 	}
 }
 
-// answer returns the status and the header of the HTTP answer in the error.
 func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
 	if resp := f.response(v); resp != nil && IsFailure(resp.StatusCode) { //nolint:bodyclose // its owner closes it
 		return resp.StatusCode, resp.Header
@@ -176,13 +171,12 @@ func (f *fields) answer(v reflect.Value) (status int, header http.Header) {
 	return 0, header
 }
 
-// response returns the first answer that is not nil.
-func (f *fields) response(v reflect.Value) (resp *http.Response) {
+func (f *fields) response(v reflect.Value) *http.Response {
 	for field := range f.all(v, responseNames) {
-		resp, _ = reflect.TypeAssert[*http.Response](field.Addr()) //nolint:bodyclose // its owner closes it
-		break
+		resp, _ := reflect.TypeAssert[*http.Response](field.Addr()) //nolint:bodyclose // its owner closes it
+		return resp
 	}
-	return resp
+	return nil
 }
 
 // numberOf returns a number; of a text it reads the first three digits.

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -14,10 +15,8 @@ import (
 // FromText reads the text of a failure, for a client whose server could send nothing else: servers
 // that are written with mark3labs/mcp-go send the text of any error of a resource or a prompt with
 // the code of internal errors, without data. It reports false unless the text begins with the label
-// of a kind or ends with a reference, as the text of an internal error does.
-//
-// It reads the kind, the message, the suggestion, whether and when to call again, and the
-// reference.
+// of a kind or ends with a reference, as the text of an internal error does. The fault has the kind,
+// the message, the suggestion, the advice to call again and the reference.
 func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 	if e.Code != jsonrpc.CodeInternalError || len(e.Data) > 0 || len(e.Message) > maxReceived {
 		return nil, false
@@ -32,19 +31,13 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 		}
 		kind, text = fault.KindInternal, e.Message
 	}
-	message, lines := text, ""
-	for i := 0; ; {
-		end := strings.IndexByte(text[i:], '\n')
-		if end < 0 {
-			break
-		}
-		if i += end + 1; ours(text[i:]) {
-			message, lines = text[:i-1], text[i:]
-			break
-		}
+	var own []string
+	said := strings.Split(text, "\n")
+	if first := slices.IndexFunc(said[1:], ours) + 1; first > 0 {
+		said, own = said[:first], said[first:]
 	}
-	public := fault.New(kind, sentence(message))
-	for line := range strings.SplitSeq(lines, "\n") {
+	public := fault.New(kind, sentence(strings.Join(said, "\n")))
+	for _, line := range own {
 		if wait, ok := strings.CutPrefix(line, asksToWait); ok {
 			if retry, ok := retryOf("yes, after " + wait); ok {
 				public = public.WithRetry(fault.Retry{RetryAfterSeconds: retry.RetryAfterSeconds})
@@ -58,9 +51,8 @@ func FromText(e *jsonrpc.Error) (*fault.Error, bool) {
 				public = public.WithRetry(retry)
 			}
 		case "Reference":
-			reference, _, _ := strings.Cut(said, " ") // what the reference is for may follow it
 			d := public.Data()
-			d.ReferenceID = reference
+			d.ReferenceID, _, _ = strings.Cut(said, " ") // a note may follow it
 			public = fault.FromData(d)
 		}
 	}
@@ -74,24 +66,19 @@ func behindLast(text, sep string) (after string, found bool) {
 	return "", false
 }
 
-// ours reports whether a text begins with one of the lines that follow the message. Foreign lines
-// are quoted, so they do not.
-func ours(text string) bool {
-	for _, label := range []string{"Suggestion: ", "Details: ", asksToWait, "Retry: ", "Next: ", "Try: ", "Reference: "} {
-		if strings.HasPrefix(text, label) {
-			return true
-		}
-	}
-	return false
+// ours reports whether a line follows the message in our texts. Foreign lines are quoted.
+func ours(line string) bool {
+	return slices.ContainsFunc([]string{"Suggestion: ", "Details: ", asksToWait, "Retry: ", "Next: ", "Try: ", "Reference: "}, func(label string) bool {
+		return strings.HasPrefix(line, label)
+	})
 }
 
-// asksToWait begins the line about a wait of which nothing else is known.
+// asksToWait begins the line about a wait, if nothing else is known of a second try.
 const asksToWait = "The service asks to wait "
 
 // maxReceived bounds the text that is read. Texts of mcpchain are shorter.
 const maxReceived = 64 << 10
 
-// kindOf returns the kind with a label, "" if there is none.
 func kindOf(label string) fault.Kind {
 	for kind, row := range kinds.All {
 		if row.Label == label {

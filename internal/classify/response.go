@@ -53,8 +53,8 @@ func FromResponse(resp *http.Response) error {
 	return e
 }
 
-// redirected reports whether a redirect led to the request from one that may have changed something. The
-// answer is then about another resource than the one that the program asked for.
+// redirected reports whether a redirect led to the request from one that may have changed something. Then
+// the answer is about another resource.
 func redirected(r *http.Request) bool {
 	const maxRedirects = 32
 	for range maxRedirects {
@@ -68,8 +68,8 @@ func redirected(r *http.Request) bool {
 	return true
 }
 
-// readBody reads as much of a body as arrives in time, and closes it. It closes a body that does
-// not end while it is being read, which net/http allows.
+// readBody reads as much of a body as arrives in time, and closes it. A body that does not end is closed
+// while it is read, which net/http allows.
 func readBody(body io.ReadCloser) (read []byte) {
 	if body == nil {
 		return nil
@@ -77,7 +77,7 @@ func readBody(body io.ReadCloser) (read []byte) {
 	closing := time.AfterFunc(bodyTime, func() { shut(body) })
 	defer shut(body)
 	defer closing.Stop()
-	safe.Call(func() { read, _ = io.ReadAll(io.LimitReader(body, maxBody)) }, nil) // what came before an error is kept
+	safe.Call(func() { read, _ = io.ReadAll(io.LimitReader(body, maxBody)) }, nil) // the part before an error is kept
 	return read
 }
 
@@ -104,16 +104,15 @@ func (e *ResponseError) RetryAfter() time.Duration {
 	return e.said.after
 }
 
-// Body returns a copy of what the service wrote, 64 KiB at most. It is private: log it, or read
-// from it what you know, but do not pass it on unchanged.
+// Body returns a copy of the body, 64 KiB at most. It is private: log it, or read from it what you
+// know, but do not pass it on unchanged.
 func (e *ResponseError) Body() []byte { return slices.Clone(e.body) }
 
 // maxWords bounds how much of a service's own text is shown.
 const maxWords = 500
 
-// Upstream returns what a service wrote when it refused a request with a status of 4xx: its text,
-// which is private unless an option shows it, the host that answered, and the type of the error
-// that has the text. Each may be "".
+// Upstream returns the text of a service that refused a request with a status of 4xx, its host, and
+// the type of the error with the text. The text is private unless an option shows it. Each may be "".
 func (f *Finding) Upstream() (words, host, typ string) {
 	if f.teller == nil || f.Says.Status >= http.StatusInternalServerError {
 		return "", "", ""
@@ -134,8 +133,7 @@ func (f *Finding) Upstream() (words, host, typ string) {
 	return words, host, typ
 }
 
-// ownWords returns the text of a service or a driver, as its client's error holds it. It is "" if
-// the error does not keep that text separately.
+// ownWords returns the text of a service or a driver, "" if the error does not keep it separately.
 func ownWords(err error) (words string) {
 	safe.Call(func() { // its methods are untrusted
 		switch e := err.(type) {
@@ -157,9 +155,9 @@ func ownWords(err error) (words string) {
 	return words
 }
 
-// Spoken returns the text of the driver or the service that the error came from, the code that it
-// gave, such as "HTTP 403" or "SQLSTATE 42703", and the hint of a database, which its drivers leave
-// out of their texts. All are private, and may be "".
+// Spoken returns the text of the driver or the service, its code, such as "HTTP 403" or "SQLSTATE
+// 42703", and the hint of a database, which drivers leave out of their texts. All are private, and
+// may be "".
 func (f *Finding) Spoken() (words, code, hint string) {
 	if f.teller != nil {
 		words = strings.TrimSpace(ownWords(f.teller))
@@ -171,17 +169,12 @@ func (f *Finding) Spoken() (words, code, hint string) {
 		return words, "HTTP " + strconv.Itoa(f.Says.Status), ""
 	}
 	safe.Call(func() {
-		state, v := "", reflect.Indirect(reflect.ValueOf(f.speaker))
-		if e, ok := f.speaker.(interface{ SQLState() string }); ok {
-			state = e.SQLState()
-		} else if v.Kind() == reflect.Struct && v.FieldByName("SQLState").IsValid() {
-			state = stateOf(v.FieldByName("SQLState"))
-		}
+		state := stateIn(f.speaker)
 		if len(state) != 5 || strings.Trim(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			return
 		}
 		code = "SQLSTATE " + state
-		if v.Kind() == reflect.Struct {
+		if v := reflect.Indirect(reflect.ValueOf(f.speaker)); v.Kind() == reflect.Struct {
 			if field := v.FieldByName("Hint"); field.IsValid() && field.Kind() == reflect.String {
 				hint = strings.TrimSpace(field.String())
 			}
@@ -206,8 +199,8 @@ func fieldWords(v reflect.Value) string {
 	return ""
 }
 
-// wordsOf returns the sentence in what a service wrote: in a JSON object the member that has it, in
-// a page of HTML nothing.
+// wordsOf returns the sentence in a body: the member of a JSON object that has it, nothing of a page
+// of HTML.
 func wordsOf(body []byte) string {
 	var object map[string]any
 	if json.Unmarshal(body, &object) != nil {
@@ -257,10 +250,7 @@ func responseOf(err error) *http.Response {
 // those of GitHub.
 func requiredBy(err error) (required string) {
 	var resp *http.Response
-	if err != nil {
-		safe.Call(func() { resp = responseOf(err) }, nil) //nolint:bodyclose // its owner closes it
-	}
-	if resp == nil {
+	if safe.Call(func() { resp = responseOf(err) }, nil); resp == nil { //nolint:bodyclose // its owner closes it
 		return ""
 	}
 	required = cmp.Or(resp.Header.Get("X-Accepted-Oauth-Scopes"), resp.Header.Get("X-Accepted-Github-Permissions"))

@@ -10,8 +10,8 @@ import (
 // sources come first.
 type Source uint8
 
-// The sources. The first four are guesses of ours about a second try, and never about an effect:
-// see [Source.Derived].
+// The sources. The first four are guesses about a second try, and never about an effect: see
+// [Source.Derived].
 const (
 	Nobody   Source = iota
 	ByKind          // the row of a kind that our tables derived from an error
@@ -29,8 +29,7 @@ const (
 	Counted   // the same call failed several times
 )
 
-// Derived reports whether our tables derived the statement from an error, so that nobody made it
-// on purpose.
+// Derived reports whether our tables derived the statement from an error.
 func (s Source) Derived() bool { return s < ByChoice }
 
 // Says is what an error says about itself and about a second try, beside its text.

@@ -21,13 +21,12 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// standard returns the clue that the type of a standard library's error gives, without
-// looking at what it wraps.
+// standard returns the clue of an error of the standard library, without a look at the errors inside.
 func (w *walker) standard(err error) clue {
 	switch {
-	case err == io.ErrUnexpectedEOF && !w.network: // most often an answer that was cut; a file or a text ends so, too
+	case err == io.ErrUnexpectedEOF && !w.network: // most often a cut answer, sometimes a file or a text
 		return endedEarly
-	case err == io.ErrUnexpectedEOF, err == io.EOF && w.network: // outside of a connection io.EOF may as well be the end of a file or of a text
+	case err == io.ErrUnexpectedEOF, err == io.EOF && w.network: // elsewhere io.EOF may end a file or a text
 		return disconnected
 	case err == net.ErrClosed:
 		return cut

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -33,6 +34,9 @@ var (
 		public: fault.New(fault.KindServiceUnavailable, "the server is busy now"),
 	}
 )
+
+// ErrShutdown is drain.ErrShutdown.
+var ErrShutdown = errors.New("drain: the server is shutting down")
 
 // cutByShutdown is the clue of a call that the server's shutdown cut.
 var cutByShutdown = clue{
@@ -121,8 +125,7 @@ func ofText(err error) clue {
 // maxText bounds how much of a text is searched for a status.
 const maxText = 4096
 
-// ofWholeText is for the errors of libraries that keep only a text. It is tried last, if nothing
-// else is known.
+// ofWholeText is for libraries that keep only a text. It is tried last, if nothing else is known.
 func ofWholeText(text string) clue {
 	text = text[:min(len(text), maxText)]
 	switch status := statusIn(text); {
@@ -139,8 +142,8 @@ func ofWholeText(text string) clue {
 	}
 }
 
-// marksOfStatus are the words in front of a status in the texts of libraries: go-jira, GraphQL
-// clients, ClickHouse over HTTP, Prometheus.
+// marksOfStatus precede a status in the texts of libraries: go-jira, GraphQL clients, ClickHouse over
+// HTTP, Prometheus.
 var marksOfStatus = []string{
 	"tatus code: ", "tatus code ", "statusCode: ", "[HTTP ", "(HTTP ", "http status: ", "client error: ", "server error: ", "StatusCode: ", "error code: ",
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A sort holds what a type of error can be read for. It is made once for a type, because trying
-// some fifty methods and fields on each error would cost more than all the rest.
-type sort struct {
+// A typeInfo holds how errors of one type are read. It is made once for a type, because trying some fifty
+// methods and fields on each error would cost more than all the rest.
+type typeInfo struct {
 	readers []reader // in the order of their weight
 	public  bool     // it has a method for what a caller may know
 	network bool     // io.EOF below it is the end of a connection
@@ -27,11 +27,10 @@ type sort struct {
 // A reader reads the clue of an error of one type.
 type reader func(error) clue
 
-// sorts caches by type. Without it each failure would examine its types by reflection again, which
-// takes microseconds. A program has a bounded number of types.
-var sorts sync.Map // reflect.Type to *sort
+// typeInfos is a cache. A program has a bounded number of types.
+var typeInfos sync.Map // reflect.Type to *typeInfo
 
-// The sorts of types that only wrap and say nothing themselves, and of those that only have a text.
+// The types that only wrap and say nothing themselves, and those that only have a text.
 var (
 	textType    = reflect.TypeOf(errors.New(""))
 	fmtTextType = reflect.TypeOf(fmt.Errorf("%d", 1))
@@ -39,59 +38,56 @@ var (
 	fmtWrapType = reflect.TypeOf(fmt.Errorf("%w", context.Canceled))
 	fmtJoinType = reflect.TypeOf(fmt.Errorf("%w%w", context.Canceled, context.Canceled))
 
-	wrapping = &sort{}
-	plain    = &sort{readers: []reader{ofText}}
+	wrapping = &typeInfo{}
+	plain    = &typeInfo{readers: []reader{ofText}}
 )
 
-func sortOf(t reflect.Type) *sort {
+func infoOf(t reflect.Type) *typeInfo {
 	switch t {
 	case fmtWrapType, fmtJoinType, joinType:
 		return wrapping
 	case textType, fmtTextType:
 		return plain
 	}
-	known, ok := sorts.Load(t)
+	known, ok := typeInfos.Load(t)
 	if !ok {
-		known, _ = sorts.LoadOrStore(t, lookAt(t))
+		known, _ = typeInfos.LoadOrStore(t, examine(t))
 	}
-	return known.(*sort) //nolint:forcetypeassert // nothing else is in there
+	return known.(*typeInfo) //nolint:forcetypeassert // nothing else is in there
 }
 
-// lookAt examines a type. No library is imported for it: types without a method or a field of a
-// usual name are recognised by their own names.
-func lookAt(t reflect.Type) *sort {
+// examine imports no library: types without a method or a field of a usual name are recognised by their
+// own names.
+func examine(t reflect.Type) *typeInfo {
 	path, name := named(t).PkgPath(), named(t).Name()
-	if path == "github.com/mcpchain/mcpchain/retry" && name == "ResponseError" {
-		return wrapping // it wraps the ResponseError of this package, which holds everything
-	}
-	s := &sort{
+	info := &typeInfo{
 		public: has[PublicMessager](t) || has[PublicHinter](t) || has[PublicKinder](t),
 		network: t == reflect.TypeFor[*net.OpError]() || path == "net/url" && name == "Error" || strings.Contains(path, "mongo-driver") ||
 			has[interface{ SafeToRetry() bool }](t),
 	}
-	for i := range families {
-		if f := &families[i]; f.name == name && strings.Contains(path, f.path) {
-			s.readers = []reader{f.reader()}
-			return s
+	for _, f := range families {
+		if f.name == name && strings.Contains(path, f.path) {
+			info.readers = []reader{f.read}
+			return info
 		}
 	}
 	if t.Kind() == reflect.String || name == "errorString" && t.NumMethod() == 1 {
-		s.readers = append(s.readers, ofText)
+		info.readers = append(info.readers, ofText)
 	}
-	for i := range conventions {
-		if read := conventions[i].reader(t); read != nil {
-			s.readers = append(s.readers, read)
+	for _, readerOf := range conventions {
+		if read := readerOf(t); read != nil {
+			info.readers = append(info.readers, read)
 		}
 	}
-	for i := range markers {
-		if isLike(t, markers[i].like) {
-			s.readers = append(s.readers, is(markers[i].says))
+	for _, m := range markers {
+		if isLike(t, m.like) {
+			info.readers = append(info.readers, is(m.says))
 		}
 	}
-	return s
+	return info
 }
 
-// named returns the type that has the name, without pointers.
+// named returns a type without its pointer.
 func named(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
@@ -99,137 +95,96 @@ func named(t reflect.Type) reflect.Type {
 	return t
 }
 
-// A family is a type of errors that is recognised by its name and by the path of its package. It
-// has one of three: a clue by its presence, a table of numbers in fields, or a function.
-type family struct {
+// families are types of errors that are recognised by their names and the paths of their packages. They are
+// read in no other way.
+var families = []struct {
 	path, name string
-	says       *clue
-	numbers    *table[int64]
-	fields     []string
 	read       reader
-}
-
-func (f *family) reader() reader {
-	switch {
-	case f.says != nil:
-		return is(f.says)
-	case f.numbers != nil:
-		return func(err error) clue { return number(err, f.numbers.of, f.fields...) }
-	default:
-		return f.read
-	}
-}
-
-// families are read in no other way.
-var families = []family{
-	{path: "github.com/cenkalti/backoff", name: "PermanentError", says: &permanent},
-	{path: "github.com/avast/retry-go", name: "unrecoverableError", says: &permanent},
-	{path: "github.com/cenkalti/backoff", name: "RetryAfterError", read: func(err error) clue {
+}{
+	{"github.com/mcpchain/mcpchain/retry", "ResponseError", is(&clue{})}, // it wraps the ResponseError of this package
+	{"github.com/cenkalti/backoff", "PermanentError", is(&permanent)},
+	{"github.com/avast/retry-go", "unrecoverableError", is(&permanent)},
+	{"github.com/cenkalti/backoff", "RetryAfterError", func(err error) clue {
 		d, _ := reflect.TypeAssert[time.Duration](reflect.Indirect(reflect.ValueOf(err)).FieldByName("Duration"))
 		return ofWait(d)
 	}},
-	{path: "github.com/gomodule/redigo/redis", name: "Error", read: func(err error) clue { return ofRedis(err.Error()) }},
-	{path: "connectrpc.com/connect", name: "Error", read: ofConnect},
-	{path: "docker/docker/client", name: "httpError", read: ofMarker},
-	{path: "moby/moby/client", name: "httpError", read: ofMarker},
-	{path: "docker/docker/client", name: "errConnectionFailed", says: &unreachable},
-	{path: "moby/moby/client", name: "errConnectionFailed", says: &unreachable},
-	{path: "go-sql-driver/mysql", name: "MySQLError", numbers: &mysql, fields: []string{"Number"}},
-	{path: "go-mssqldb", name: "Error", numbers: &sqlServer, fields: []string{"Number"}},
-	{path: "go-mssqldb", name: "ServerError", says: &unavailable},
-	{path: "ClickHouse", name: "Exception", numbers: &clickHouse, fields: []string{"Code"}},
-	{path: "franz-go/pkg/kerr", name: "Error", numbers: &kafka, fields: []string{"Code"}},
-	{path: "segmentio/kafka-go", name: "Error", numbers: &kafka},
-	{path: "sarama", name: "KError", numbers: &kafka},
-	{path: "rabbitmq/amqp091-go", name: "Error", numbers: &amqp, fields: []string{"Code"}},
-	{path: "mattn/go-sqlite3", name: "Error", read: func(err error) clue { return number(err, ofSQLite, "ExtendedCode", "Code") }},
-	{path: "nats-io/nats.go", name: "jsError", read: ofText}, // without an APIError it has only a text
-	{path: "nats-io/nats.go", name: "APIError", read: func(err error) clue {
-		if c := number(err, jetStream.of, "ErrorCode"); c != (clue{}) {
-			return c
-		}
-		return number(err, func(status int64) clue { return withStatus(int(status)) }, "Code")
+	{"github.com/gomodule/redigo/redis", "Error", func(err error) clue { return ofRedis(err.Error()) }},
+	{"connectrpc.com/connect", "Error", ofConnect},
+	{"docker/docker/client", "httpError", ofMarker},
+	{"moby/moby/client", "httpError", ofMarker},
+	{"docker/docker/client", "errConnectionFailed", is(&unreachable)},
+	{"moby/moby/client", "errConnectionFailed", is(&unreachable)},
+	{"go-sql-driver/mysql", "MySQLError", numbered(mysql.of, "Number")},
+	{"go-mssqldb", "Error", numbered(sqlServer.of, "Number")},
+	{"go-mssqldb", "ServerError", is(&unavailable)},
+	{"ClickHouse", "Exception", numbered(clickHouse.of, "Code")},
+	{"franz-go/pkg/kerr", "Error", numbered(kafka.of, "Code")},
+	{"segmentio/kafka-go", "Error", numbered(kafka.of)},
+	{"sarama", "KError", numbered(kafka.of)},
+	{"rabbitmq/amqp091-go", "Error", numbered(amqp.of, "Code")},
+	{"mattn/go-sqlite3", "Error", numbered(ofSQLite, "ExtendedCode", "Code")},
+	{"nats-io/nats.go", "jsError", ofText}, // without an APIError it has only a text
+	{"nats-io/nats.go", "APIError", func(err error) clue {
+		status := numbered(func(status int64) clue { return withStatus(int(status)) }, "Code")
+		return cmp.Or(numbered(jetStream.of, "ErrorCode")(err), status(err))
 	}},
 }
 
-// A convention is a feature by which types of errors are recognised.
-type convention struct {
-	like any                       // a nil pointer to their type, or to an interface with their methods
-	read reader                    // reads an error of such a type
-	of   func(reflect.Type) reader // if like is not enough: it returns nil for any other type
-}
-
-// reader returns the reader for a type that follows the convention, nil for any other type.
-func (c *convention) reader(t reflect.Type) reader {
-	switch {
-	case c.of != nil:
-		return c.of(t)
-	case isLike(t, c.like):
-		return c.read
-	default:
-		return nil
-	}
-}
-
-// The methods by which types are recognised. They have names so that no code fills the table.
-type (
-	withEffect         interface{ Effect() fault.Effect }
-	withRetryable      interface{ Retryable() bool }
-	withRetryableError interface{ RetryableError() bool } // the AWS SDK
-	withRetryAfter     interface{ RetryAfter() time.Duration }
-	withSafeToRetry    interface{ SafeToRetry() bool }
-	withSQLState       interface{ SQLState() string }
-	withMongo          interface {
-		HasErrorCode(code int) bool
-		HasErrorLabel(label string) bool
-	}
-	withRedis interface {
-		error
-		RedisError()
-	}
-	withResponse       interface{ Response() *http.Response }
-	withStatusCode     interface{ StatusCode() int }
-	withHTTPStatusCode interface{ HTTPStatusCode() int }
-	withHTTPStatus     interface{ HTTPStatus() int }
-	withHTTPCode       interface{ HTTPCode() int }
-	withErrorCode      interface{ ErrorCode() string }
-)
-
-// conventions are in the order of their weight: a statement on purpose comes before the meaning of
-// a status or a number, and an answer with a header before a status alone.
-var conventions = []convention{
-	{like: (**ResponseError)(nil), read: func(err error) clue { return as[*ResponseError](err).said }},
-	{like: (*withEffect)(nil), read: func(err error) clue {
-		return clue{effect: Effect(as[withEffect](err).Effect()), proof: ByError}
-	}},
-	{like: (*withRetryable)(nil), read: func(err error) clue { return ofBool(as[withRetryable](err).Retryable()) }},
-	{like: (*withRetryableError)(nil), read: func(err error) clue { return ofBool(as[withRetryableError](err).RetryableError()) }},
-	{like: (*withRetryAfter)(nil), read: func(err error) clue { return ofWait(as[withRetryAfter](err).RetryAfter()) }},
+// conventions are methods and fields by which types of errors are recognised, in the order of their weight: a
+// statement on purpose comes before the meaning of a status or a number, and an answer with a header before
+// a status alone. Each returns the reader of a type, nil for any other type.
+var conventions = []func(reflect.Type) reader{
+	with(func(e *ResponseError) clue { return e.said }),
+	with(func(e interface{ Effect() fault.Effect }) clue {
+		return clue{effect: Effect(e.Effect()), proof: ByError}
+	}),
+	with(func(e interface{ Retryable() bool }) clue { return ofBool(e.Retryable()) }),
+	with(func(e interface{ RetryableError() bool }) clue { return ofBool(e.RetryableError()) }), // the AWS SDK
+	with(func(e interface{ RetryAfter() time.Duration }) clue { return ofWait(e.RetryAfter()) }),
 	// Only true is believed: pgx v5.12 returns false also for a query that was sent and whose
 	// connection broke before the answer.
-	{like: (*withSafeToRetry)(nil), read: func(err error) clue {
-		if as[withSafeToRetry](err).SafeToRetry() {
+	with(func(e interface{ SafeToRetry() bool }) clue {
+		if e.SafeToRetry() {
 			return clue{retry: fault.RetryYes, by: ByError}
 		}
 		return clue{}
-	}},
-	{like: (*withSQLState)(nil), read: func(err error) clue { return ofSQLState(as[withSQLState](err).SQLState()) }},
-	{like: (*withMongo)(nil), read: ofMongo},
-	{like: (*withRedis)(nil), read: func(err error) clue { return ofRedis(err.Error()) }},
-	{like: (*withResponse)(nil), read: func(err error) clue {
-		if resp := as[withResponse](err).Response(); resp != nil {
+	}),
+	with(func(e interface{ SQLState() string }) clue { return ofSQLState(e.SQLState()) }),
+	with(ofMongo),
+	with(func(e interface {
+		error
+		RedisError()
+	},
+	) clue {
+		return ofRedis(e.Error())
+	}),
+	with(func(e interface{ Response() *http.Response }) clue {
+		if resp := e.Response(); resp != nil {
 			return ofResponse(resp.StatusCode, resp.Header, false, 0)
 		}
 		return clue{}
-	}},
-	{of: byCode},
-	{of: byStatus},
-	{of: byFields},
-	{like: (*withStatusCode)(nil), read: func(err error) clue { return withStatus(as[withStatusCode](err).StatusCode()) }},
-	{like: (*withHTTPStatusCode)(nil), read: func(err error) clue { return withStatus(as[withHTTPStatusCode](err).HTTPStatusCode()) }},
-	{like: (*withHTTPStatus)(nil), read: func(err error) clue { return withStatus(as[withHTTPStatus](err).HTTPStatus()) }},
-	{like: (*withHTTPCode)(nil), read: func(err error) clue { return withStatus(as[withHTTPCode](err).HTTPCode()) }},
-	{like: (*withErrorCode)(nil), read: func(err error) clue { return ofWord(as[withErrorCode](err).ErrorCode()) }},
+	}),
+	byCode,
+	byStatus,
+	byFields,
+	with(func(e interface{ StatusCode() int }) clue { return withStatus(e.StatusCode()) }),
+	with(func(e interface{ HTTPStatusCode() int }) clue { return withStatus(e.HTTPStatusCode()) }),
+	with(func(e interface{ HTTPStatus() int }) clue { return withStatus(e.HTTPStatus()) }),
+	with(func(e interface{ HTTPCode() int }) clue { return withStatus(e.HTTPCode()) }),
+	with(func(e interface{ ErrorCode() string }) clue { return ofWord(e.ErrorCode()) }),
+}
+
+// with is the convention of the type T, or of its methods.
+func with[T any](read func(T) clue) func(reflect.Type) reader {
+	return func(t reflect.Type) reader {
+		if !has[T](t) {
+			return nil
+		}
+		return func(err error) clue {
+			e, _ := err.(T)
+			return read(e)
+		}
+	}
 }
 
 // markers are the methods of containerd and moby whose presence is a statement.
@@ -258,12 +213,6 @@ func isLike(t reflect.Type, like any) bool { return t.AssignableTo(reflect.TypeO
 // has reports whether t has the methods of the interface T.
 func has[T any](t reflect.Type) bool { return isLike(t, (*T)(nil)) }
 
-// as returns err as the type that it is known to have.
-func as[T any](err error) T {
-	e, _ := err.(T)
-	return e
-}
-
 // is returns a reader for types whose presence is a statement.
 func is(says *clue) reader { return func(error) clue { return *says } }
 
@@ -285,22 +234,21 @@ func ofWait(d time.Duration) clue {
 	return clue{retry: fault.RetryYes, by: ByError, after: Bounded(d)}
 }
 
-// number reads a service's own number: the first of the fields that has a meaning, or without
+// numbered reads a service's own number: the first of the fields that has a meaning, or without
 // fields the error itself. If no number has a meaning, an SQLSTATE may.
-func number(err error, of func(int64) clue, fields ...string) clue {
-	v := reflect.Indirect(reflect.ValueOf(err))
-	if len(fields) == 0 {
-		return of(int64(numberOf(v)))
-	}
-	for _, field := range fields {
-		if c := of(int64(numberOf(v.FieldByName(field)))); c != (clue{}) {
-			return c
+func numbered(of func(int64) clue, fields ...string) reader {
+	return func(err error) clue {
+		v := reflect.Indirect(reflect.ValueOf(err))
+		if len(fields) == 0 {
+			return of(int64(numberOf(v)))
 		}
+		for _, field := range fields {
+			if c := of(int64(numberOf(v.FieldByName(field)))); c != (clue{}) {
+				return c
+			}
+		}
+		return ofSQLState(stateIn(err))
 	}
-	if state := v.FieldByName("SQLState"); state.IsValid() {
-		return ofSQLState(stateOf(state))
-	}
-	return clue{}
 }
 
 // ofMarker reads errors of Docker's clients, which keep a marker in an unexported field.
@@ -309,9 +257,9 @@ func ofMarker(err error) clue {
 	if !of.IsValid() || of.Kind() != reflect.Interface || of.IsNil() {
 		return clue{}
 	}
-	for i := range markers {
-		if isLike(of.Elem().Type(), markers[i].like) {
-			return *markers[i].says
+	for _, m := range markers {
+		if isLike(of.Elem().Type(), m.like) {
+			return *m.says
 		}
 	}
 	if unexpected := reflect.Indirect(of.Elem()); unexpected.Kind() == reflect.Struct {

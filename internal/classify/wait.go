@@ -22,7 +22,7 @@ func Asked(r fault.Retry) bool {
 	return r.RetryAfterSeconds > 0 && r == fault.Retry{RetryAfterSeconds: r.RetryAfterSeconds}
 }
 
-// Seconds returns a number of seconds as a wait, zero if it is none.
+// Seconds returns a number of seconds as a wait, zero unless it is positive.
 func Seconds(s float64) time.Duration {
 	if !(s > 0) { // also NaN
 		return 0
@@ -89,10 +89,9 @@ func WaitOf(h http.Header, now time.Time, limited bool) time.Duration {
 	return 0
 }
 
-// decimal reads a decimal number that is not negative.
 func decimal(text string) (float64, bool) {
 	if len(text) == 0 || len(text) > 32 || strings.Trim(text, "0123456789.") != "" {
-		return 0, false // accepts no sign, exponent, hexadecimal number or infinity
+		return 0, false // a sign, an exponent, a hexadecimal number or infinity
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil

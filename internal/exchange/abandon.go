@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// ErrAbandoned is transport.ErrAbandoned: the cause when the context of a call ends because its
-// POST was abandoned.
+// ErrAbandoned is transport.ErrAbandoned.
 var ErrAbandoned = fmt.Errorf("transport: nobody waits for the answer of the call: %w", context.Canceled)
 
-// version20260728 is the version of the protocol since which a closed stream is a cancellation.
+// version20260728 is the first version of the protocol in which a closed stream is a cancellation.
 const version20260728 = "2026-07-28"
 
 // follows reports whether the calls of the POST end when it is abandoned. The caller holds the lock.
@@ -19,8 +18,8 @@ func (x *Exchange) follows() bool {
 }
 
 // Follow returns a context for a call of x, which ends with [ErrAbandoned] when the POST is abandoned. Call
-// stop when the call has been answered. Follow returns ctx itself if such a call goes on when its client has
-// gone away: over stdio, for clients before 2026-07-28 without [Front.CancelOlder], and for a nil Exchange.
+// stop when the call has been answered. Follow returns ctx itself if the call goes on without its client:
+// over stdio, for clients before 2026-07-28 without [Front.CancelOlder], and for a nil Exchange.
 //
 // ctx has to end soon after the call, because that frees the new context. stop does not end it: package
 // drain awaits the end of the context that the SDK made.
@@ -51,7 +50,7 @@ func (x *Exchange) Follow(ctx context.Context) (followed context.Context, stop f
 
 func nothing() {}
 
-// Abandon ends the calls that follow the POST: its client closed the connection, or the HTTP server gave it up.
+// Abandon ends the calls that follow the POST.
 func (x *Exchange) Abandon() {
 	x.mu.Lock()
 	calls := x.calls
@@ -65,7 +64,7 @@ func (x *Exchange) Abandon() {
 	}
 }
 
-// Resumable notes that the client has got the ID of an event, with which it can read the rest of the
+// Resumable notes that the client has received the ID of an event. With the ID it can read the rest of the
 // answer after it has lost the connection. From now on no call follows the POST.
 func (x *Exchange) Resumable() {
 	x.mu.Lock()

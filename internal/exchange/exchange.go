@@ -96,24 +96,15 @@ func Take(req mcp.Request) *Exchange {
 		return nil
 	case x.header != nil:
 		extra.Header = x.header
-	default:
+	default: // requests over stdio have no Extra
 		extra.Header = nil
-		withoutExtra(req)
-	}
-	return x
-}
-
-// withoutExtra removes the Extra of a request, because requests over stdio have none.
-func withoutExtra(req mcp.Request) {
-	if r, ok := req.(*mcp.CallToolRequest); ok {
-		r.Extra = nil
-		return
-	}
-	if r := reflect.Indirect(reflect.ValueOf(req)); r.Kind() == reflect.Struct { // a ServerRequest of any type
-		if extra := r.FieldByName("Extra"); extra.CanSet() {
-			extra.SetZero()
+		if r := reflect.Indirect(reflect.ValueOf(req)); r.Kind() == reflect.Struct { // a ServerRequest of any type
+			if extra := r.FieldByName("Extra"); extra.CanSet() {
+				extra.SetZero()
+			}
 		}
 	}
+	return x
 }
 
 // Front returns the HTTP handler that the Exchange belongs to, nil over stdio.
@@ -151,15 +142,14 @@ func (x *Exchange) End() {
 	}
 }
 
-// SetOpener notes what the POST begins, a session or (if listens) a subscription, and for which user. An
-// unknown user is "".
+// SetOpener notes that the POST begins a session or, if listens, a subscription. The user is "" if unknown.
 func (x *Exchange) SetOpener(user string, listens bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.user, x.listens = user, listens
 }
 
-// Opener returns what SetOpener noted.
+// Opener returns the values of SetOpener.
 func (x *Exchange) Opener() (user string, listens bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -182,46 +172,25 @@ type Front struct {
 func (f *Front) New(header http.Header) (*Exchange, http.Header) {
 	x := New()
 	x.front, x.header = f, Without(header)
-	with := make(http.Header, len(x.header)+2)
-	maps.Copy(with, x.header)
+	with := maps.Clone(x.header)
 	with[Header] = []string{x.key}
 	// A proxy does not pass on what Connection names (RFC 9110, section 7.6.1).
 	with["Connection"] = append(slices.Clip(with["Connection"]), Header)
 	return x, with
 }
 
-// Without returns the header without an exchange key that the client sent, or another front outside, and
-// without its name in Connection.
+// Without returns a header without the key of a client or of another front outside, and without the line that
+// such a front has added to Connection.
 func Without(header http.Header) http.Header {
-	if header == nil {
-		return http.Header{}
+	without := http.Header{}
+	maps.Copy(without, header)
+	delete(without, Header)
+	lines := slices.DeleteFunc(slices.Clone(header["Connection"]), func(line string) bool { return strings.EqualFold(line, Header) })
+	if without["Connection"] = lines; len(lines) == 0 {
+		delete(without, "Connection")
 	}
-	_, has := header[Header]
-	if named := slices.ContainsFunc(header["Connection"], names); !has && !named {
-		return header
-	}
-	header = maps.Clone(header)
-	delete(header, Header)
-	var others []string
-	for _, line := range header["Connection"] {
-		if names(line) {
-			options := slices.DeleteFunc(strings.Split(line, ","), isHeader)
-			line = strings.TrimSpace(strings.Join(options, ","))
-		}
-		if line != "" {
-			others = append(others, line)
-		}
-	}
-	if header["Connection"] = others; others == nil {
-		delete(header, "Connection")
-	}
-	return header
+	return without
 }
-
-// names reports whether a line of the header Connection names [Header].
-func names(line string) bool { return slices.ContainsFunc(strings.Split(line, ","), isHeader) }
-
-func isHeader(option string) bool { return strings.EqualFold(strings.TrimSpace(option), Header) }
 
 // Join keeps the streams of f open until user and all others who joined have parted.
 func (f *Front) Join(user any) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Says is what the header of an answer says beside its body.
+// Says holds what the header of an answer says.
 type Says struct {
 	// Challenge is the status that asks the client to sign in (401) or to obtain more scopes
 	// (403), and to send its call again; zero for none. Scope are the scopes that the call needs,
@@ -80,8 +80,8 @@ func (x *Exchange) say(change func(*Says)) bool {
 	return true
 }
 
-// Fix returns what the header of the answer says, nil for nothing. The header is written now:
-// what is said later is not heard.
+// Fix returns what the header of the answer says, nil for nothing. The header is written now, so later
+// changes have no effect.
 func (x *Exchange) Fix() *Says {
 	x.mu.Lock()
 	defer x.mu.Unlock()

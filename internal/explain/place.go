@@ -25,7 +25,7 @@ func index(step string) int {
 
 // pointerTo writes the steps of a JSON Pointer.
 func pointerTo(steps []string) string {
-	var b words.Builder
+	var b strings.Builder
 	for _, step := range steps {
 		b.WriteString("/" + escape.Replace(step))
 	}

@@ -23,16 +23,16 @@ type Row struct {
 	Message    string // a sentence that is true of every failure of the kind, without a full stop
 	Suggestion string // what to do about it, or ""
 
-	Code   int64 // JSON-RPC: the 2026-07-28 specification closes -32768 to -32000 to new codes of applications
+	Code   int64 // of JSON-RPC: the 2026-07-28 specification closes -32768 to -32000 to applications
 	Legacy int64 // the code of the older table that some clients know
 
-	Arrives []int64 // the codes of protocol errors from elsewhere that mean this kind, if their data does not name one
+	Arrives []int64 // the codes of foreign protocol errors that mean this kind, if their data does not name one
 
 	Outcome string // how the record in the log sums up the call
 
 	Retry  Retry
-	Reason string // why not to try again, a sentence without a full stop, or ""
-	Again  string // used if there is no Reason and no other answer, or ""
+	Reason string // why a repetition does not help, a sentence without a full stop, or ""
+	Again  string // the same if nothing else is known, or ""
 	Final  bool   // no private cause makes a second try worth while
 
 	// Refuses means that a handler that returns a fault of this kind has refused the call and done
@@ -67,8 +67,8 @@ func All(yield func(kind string, row *Row) bool) {
 	}
 }
 
-// CodeOf returns the JSON-RPC code of a failure of a kind. again means that the call may be
-// repeated; for an open kind only the code can say that.
+// CodeOf returns the JSON-RPC code of a failure of a kind. again means that the call may be repeated:
+// for an open kind only the code can say that.
 func CodeOf(kind string, legacy, again bool) int64 {
 	row := Of(kind)
 	switch {
@@ -92,7 +92,7 @@ func OfCode(code int64) string {
 	return ""
 }
 
-// Unsupported reports whether a code means that the other side does not know such requests.
+// Unsupported reports whether a code means that the other side does not know the request.
 func Unsupported(code int64) bool {
 	return code == parseError || code == invalidRequest || code == methodNotFound
 }

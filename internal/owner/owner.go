@@ -1,5 +1,5 @@
-// Package owner finds out who makes a call, for middlewares that remember or count something for each
-// caller: limits, keys, failed calls. It is no part of a Call.
+// Package owner finds the caller of a call, for middlewares that remember or count something for each
+// caller: limits, keys, failed calls. It is not a part of a Call.
 package owner
 
 import (
@@ -34,9 +34,9 @@ type Finder struct {
 	panicked, unknown atomic.Bool // recorded once already
 }
 
-// Principal returns who makes a call: the result of Func, or the authenticated user if there is no
-// Func. It is "" if the caller is unknown or Func panics. Func gets the request of the list for an item
-// of one: that of the item lacks what came with the list.
+// Principal returns the name of the caller: the result of Func, or the authenticated user if there is no
+// Func. It is "" if the caller is unknown or Func panics. For an item of a list Func gets the request of
+// the list: the item's own request lacks its header and its _meta.
 func (f *Finder) Principal(ctx context.Context, req mcp.Request) (name string) {
 	if f.Func == nil {
 		return call.User(req)
@@ -102,28 +102,12 @@ func OverStdio(req mcp.Request) bool {
 	if extra := req.GetExtra(); extra != nil && (extra.Header != nil || extra.TokenInfo != nil) {
 		return false
 	}
-	input := stdin.Load()
-	if input == nil || input.file != os.Stdin {
-		input = &standardInput{file: os.Stdin}
-		info, err := input.file.Stat()
-		input.piped = err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
-		stdin.Store(input)
-	}
-	return input.piped
+	info, err := os.Stdin.Stat()
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
-// stdin remembers what the standard input is: every masked failure of a server over something else
-// asks, and a program hardly replaces it.
-var stdin atomic.Pointer[standardInput]
-
-type standardInput struct {
-	file  *os.File
-	piped bool
-}
-
-// connections are the names of connections. They are shared by the whole process, so that all
-// middlewares give a connection the same name. Without the table, a server over stdio could not
-// know which caller owns a key or a handle.
+// connections are the names of connections. The whole process shares them, so that all middlewares
+// give a connection the same name.
 var connections table.Weak[mcp.ServerSession, string]
 
 // Connection returns a random name for the connection of a request, which lasts as long as the

@@ -1,11 +1,7 @@
 package safe
 
-// maxErrors bounds the walk through an error, which may be huge or have a cycle.
-const maxErrors = 256
-
-// Find walks through err and what it wraps, the outermost first, until found reports
-// true, and reports whether it did. It visits the errors that errors.Is and errors.As
-// visit. The errors may be untrusted: a method that panics ends the walk with false,
+// Find walks through err and the errors that it wraps, the outermost first, until found reports true. It
+// returns whether found did. The errors may be untrusted: a method that panics ends the walk with false,
 // and so does a tree of more than 256 errors.
 func Find(err error, found func(error) bool) (yes bool) {
 	defer func() {
@@ -13,7 +9,7 @@ func Find(err error, found func(error) bool) (yes bool) {
 			yes = false
 		}
 	}()
-	left := maxErrors
+	left := 256 // the error may be huge or have a cycle
 	return find(err, found, &left)
 }
 

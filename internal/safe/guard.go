@@ -27,7 +27,7 @@ func Call(f, exited func()) (p any, panicked bool) {
 	return nil, false
 }
 
-// Ask returns f(name) for a function of the program's own, and false if f panics.
+// Ask returns f(name) for a function of the program's own, false if f panics.
 func Ask(f func(string) bool, name string) (yes bool) {
 	_, panicked := Call(func() { yes = f(name) }, nil)
 	return yes && !panicked
@@ -40,12 +40,10 @@ func Survive() { _ = recover() }
 // JSON is json.Marshal for a value whose methods may panic.
 func JSON(v any) (raw []byte, err error) {
 	if _, panicked := Call(func() { raw, err = json.Marshal(v) }, nil); panicked {
-		return nil, errMarshal
+		return nil, errors.New("a MarshalJSON method panicked")
 	}
 	return raw, err
 }
-
-var errMarshal = errors.New("a MarshalJSON method panicked")
 
 // Text returns the text of a method, "" if it panics.
 func Text(method func() string) (text string) {

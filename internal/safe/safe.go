@@ -1,6 +1,5 @@
 // Package safe calls the methods of values that the library did not make: an
-// Error or String method of an unknown type may panic, and a typed nil usually does. It
-// also makes their texts safe to show, see [Rune].
+// Error or String method of an unknown type may panic, and a typed nil usually does.
 package safe
 
 import (
@@ -113,20 +112,19 @@ func Nil(v any) bool {
 	}
 }
 
-// Same reports whether a and b are the same value, most often an error. Unlike ==, it does not
-// panic on types that cannot be compared, such as a slice of field errors; those are the same if
-// they share their memory. Functions are the same only if both are nil, because two closures cannot
-// be distinguished.
-func Same(a, b any) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return same(reflect.ValueOf(a), reflect.ValueOf(b))
-}
+// Same reports whether a and b are the same value, most often an error. Unlike ==, it does not panic on types
+// that cannot be compared, such as a slice of field errors: those are the same if they share their memory.
+// Functions are the same only if both are nil, because two closures cannot be distinguished.
+func Same(a, b any) bool { return same(reflect.ValueOf(a), reflect.ValueOf(b)) }
 
 func same(a, b reflect.Value) bool {
-	if a.Type() != b.Type() {
+	switch {
+	case !a.IsValid() || !b.IsValid():
+		return a.IsValid() == b.IsValid()
+	case a.Type() != b.Type():
 		return false
+	case a.Comparable() && b.Comparable():
+		return a.Equal(b)
 	}
 	switch a.Kind() {
 	case reflect.Slice:
@@ -136,9 +134,6 @@ func same(a, b reflect.Value) bool {
 	case reflect.Func:
 		return a.IsNil() && b.IsNil()
 	case reflect.Interface:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() && b.IsNil()
-		}
 		return same(a.Elem(), b.Elem())
 	case reflect.Struct:
 		for i := range a.NumField() {
@@ -146,20 +141,18 @@ func same(a, b reflect.Value) bool {
 				return false
 			}
 		}
-		return true
 	case reflect.Array:
 		for i := range a.Len() {
 			if !same(a.Index(i), b.Index(i)) {
 				return false
 			}
 		}
-		return true
 	default:
-		return a.Equal(b)
 	}
+	return true
 }
 
-// placeholder returns what is printed in the place of a value whose method panicked or returned nothing.
+// placeholder stands for a value whose method panicked or returned nothing.
 func placeholder(v any, method string) string {
 	if Nil(v) {
 		return fmt.Sprintf("<nil %T>", v)

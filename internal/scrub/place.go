@@ -18,7 +18,7 @@ var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 // be too long. inList reports whether a step is an index, and shown returns a name as it may be shown, such as
 // [ShownName].
 func Place(at []string, inList func(step int) bool, shown func(name string) string) (field, pointer string) {
-	var f, p words.Builder
+	var f, p strings.Builder
 	for i, step := range at {
 		if f.Len() > maxPath && p.Len() > maxPointer && i < len(at)-maxPath {
 			continue // is left out

@@ -148,7 +148,7 @@ func hide(s string, of uint64, shown func(string) bool) string {
 	if len(t.all) == 0 {
 		return s
 	}
-	var out words.Builder
+	var out strings.Builder
 	done := 0
 	for _, f := range merge(t.all) {
 		out.WriteString(s[done:f.from])

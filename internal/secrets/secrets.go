@@ -1,4 +1,4 @@
-// Package secrets finds out from a tool's schema which of its arguments are secrets.
+// Package secrets reads from a tool's schema which of its arguments are secrets.
 package secrets
 
 import (
@@ -65,20 +65,20 @@ func (s *Schema) Without(value any) any {
 }
 
 func (s *Schema) hides(name string, member any) bool {
-	switch member.(type) {
-	case nil:
+	if member == nil {
 		return false
-	case bool:
-	default:
-		if !s.known[folded(name)] && scrub.Misspelt(name) {
-			return true
-		}
 	}
+	if s.Unsure || s.Secret(name) {
+		return true
+	}
+	misspelt := !s.known[folded(name)] && scrub.Misspelt(name)
 	switch member.(type) {
+	case bool:
+		return false
 	case map[string]any, []any:
-		return s.Unsure || s.Secret(name) || scrub.SecretName(name)
+		return misspelt || scrub.SecretName(name)
 	default:
-		return s.Unsure || s.Secret(name)
+		return misspelt
 	}
 }
 
@@ -87,7 +87,7 @@ type Schemas struct {
 	read table.Weak[mcp.Tool, *Schema]
 }
 
-// None is for arguments without a schema that are not secret for that reason: those of a prompt.
+// None is for the arguments of a prompt, which have no schema and are not secret for that reason.
 var None = &Schema{}
 
 // unknown is the Schema of an unknown tool.
@@ -118,10 +118,9 @@ func schemaOf(schema any) *Schema {
 		}
 	}
 	r := schemaReader{root: root, led: map[string]bool{}, Schema: Schema{declared: map[string]bool{}, known: map[string]bool{}, secret: map[string]bool{}}}
-	if properties, ok := root["properties"].(map[string]any); ok {
-		for name := range properties {
-			r.declared[name] = true
-		}
+	properties, _ := root["properties"].(map[string]any)
+	for name := range properties {
+		r.declared[name] = true
 	}
 	// A reference may lead back to itself. Each round uses what the round before found, until
 	// nothing changes.

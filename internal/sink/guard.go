@@ -10,12 +10,11 @@ import (
 // waits for the handler that a fail-over tries next.
 const guardTime = 200 * time.Millisecond
 
-// Guard returns a handler that passes records on to next and returns in time whatever next does; see
-// correlate.Guard. A guarded handler keeps its Sink.
+// Guard returns a handler that passes records on to next and returns in time, see correlate.Guard. A
+// guarded handler keeps its Sink.
 func Guard(next slog.Handler) slog.Handler { return guarded(next, true) }
 
-// Elsewhere is [Guard] for a handler whose late records another one gets: while it is late it gets no
-// further ones.
+// Elsewhere is [Guard] for a handler with a substitute: while it is late, it gets no further records.
 func Elsewhere(next slog.Handler) slog.Handler { return guarded(next, false) }
 
 func guarded(next slog.Handler, keep bool) slog.Handler {
@@ -53,8 +52,8 @@ func (g *guard) Handle(ctx context.Context, record slog.Record) error {
 	return g.sink.try(e, guardTime, g.keep)
 }
 
-// afterAll writes a record to standard error whose handler failed when nobody waited for it any more.
-// The default log may be the guarded handler itself.
+// afterAll writes the record of a late handler that failed to standard error. The default log may be the
+// guarded handler itself.
 func afterAll(e *entry, err error) { toStderr(e.after(err), err) }
 
 func (g *guard) WithAttrs(attrs []slog.Attr) slog.Handler {

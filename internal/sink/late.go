@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +17,8 @@ import (
 // are dropped and counted.
 const maxWaiting = 1000
 
-// errLate is the error of a record for which nobody waits any more. The Sink has it: it is written when
-// the log returns, or counted as dropped. So it is not written anywhere else.
+// errLate is the error of a record that the Sink keeps: it is written when the log returns, or counted as
+// dropped. So it is not written anywhere else.
 var errLate = errors.New("the log has not returned in time; the record is written when it does")
 
 // A Sink writes the records of one log. As long as the log returns in time, each record has a goroutine
@@ -32,11 +31,10 @@ type Sink struct {
 	hanging  int // handlers that were given up and have not returned
 	draining bool
 	waiting  []*entry
-	taken    int // the records that drain has taken from waiting and not written
 	dropped  int
 }
 
-// An entry is a record and its way.
+// An entry is a record and its handler.
 type entry struct {
 	ctx     context.Context //nolint:containedctx // that of the record, which may wait
 	handler slog.Handler
@@ -44,7 +42,7 @@ type entry struct {
 	failed  func(*entry, error) // called if the handler fails; nil for nothing
 }
 
-// write writes a record, and leads one that the handler cannot write to where it goes then.
+// write writes a record. If the handler cannot, it calls failed.
 func (s *Sink) write(e *entry) {
 	if err := s.try(e, sinkTime, true); err != nil && !isLate(err) && e.failed != nil {
 		e.failed(e, err)
@@ -77,7 +75,7 @@ func (e *entry) handle() (struct{}, error) { return struct{}{}, e.handler.Handle
 
 // lateEnd takes the error of a handler for which nobody waits.
 func (e *entry) lateEnd(err error) {
-	defer safe.Survive() // nobody else would
+	defer safe.Survive() // in a goroutine of ours
 	if err != nil && !isLate(err) && e.failed != nil {
 		e.failed(e, apart.Reason(err))
 	}
@@ -91,7 +89,7 @@ func (s *Sink) queue(e *entry, keep bool) bool {
 	case !s.behind.Load():
 		return false // the log has just come back
 	case !keep:
-	case len(s.waiting)+s.taken >= maxWaiting:
+	case len(s.waiting) >= maxWaiting:
 		s.dropped++
 	default:
 		kept := *e
@@ -104,11 +102,12 @@ func (s *Sink) queue(e *entry, keep bool) bool {
 	return true
 }
 
-// Lasting is the key under which a context has another one, with the same values but for what is too
-// large to be kept as long as a record waits.
+// Lasting is the key of a smaller context in the context of a record: it lacks what is too large to be
+// kept while the record waits.
 type Lasting struct{}
 
-// count counts a handler that was given up, with 1, or that has returned after all, with -1. When the last one has returned, what waits is written.
+// count counts a handler that was given up, with 1, or that has returned after all, with -1. When the last
+// one has returned, what waits is written.
 func (s *Sink) count(change int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,35 +122,31 @@ func (s *Sink) count(change int) {
 // drain writes what waits, until nothing does. It has no time limit, because nobody waits for it.
 func (s *Sink) drain() {
 	var last *entry
-	for batch, dropped := s.take(); len(batch) > 0 || dropped > 0; batch, dropped = s.take() {
-		for i, e := range batch {
-			batch[i], last = nil, e
-			_, err := apart.Go(e.handle).Result()
-			e.lateEnd(err)
-			s.written()
-		}
-		if dropped > 0 {
+	for e, dropped := s.take(); e != nil || dropped > 0; e, dropped = s.take() {
+		if e == nil {
 			last.lost(dropped)
+			continue
 		}
+		last = e
+		_, err := apart.Go(e.handle).Result()
+		e.lateEnd(err)
 	}
 }
 
-// take returns the records that wait, and how many were dropped after them. If there are none, drain ends.
-func (s *Sink) take() (batch []*entry, dropped int) {
+// take returns the next record that waits. Behind the last one it returns how many were dropped. If there
+// are neither, drain ends.
+func (s *Sink) take() (e *entry, dropped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	batch, dropped = s.waiting, s.dropped
-	s.waiting, s.taken, s.dropped = nil, len(batch), 0
-	s.draining = len(batch) > 0 || dropped > 0
+	if len(s.waiting) > 0 {
+		e, s.waiting[0] = s.waiting[0], nil
+		s.waiting = s.waiting[1:]
+		return e, 0
+	}
+	dropped, s.dropped = s.dropped, 0
+	s.draining = dropped > 0
 	s.behind.Store(s.hanging > 0 || s.draining)
-	return batch, dropped
-}
-
-// written makes room for one more record.
-func (s *Sink) written() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken--
+	return nil, dropped
 }
 
 // lost writes to the log of an entry how many records were dropped behind it.
@@ -168,19 +163,15 @@ func (e *entry) lost(n int) {
 	about.lateEnd(err)
 }
 
-// isLate reports whether an error says only that records are late. That of a fan-out holds the errors of
+// isLate reports whether an error says only that records are late. The error of a fan-out holds those of
 // several handlers.
-func isLate(err error) bool { return onlyLate(err, 10) }
-
-func onlyLate(err error, depth int) (late bool) {
-	defer safe.Survive() // of an error's own methods
-	switch outer := err.(type) {
-	case interface{ Unwrap() []error }:
-		all := outer.Unwrap()
-		return depth > 0 && len(all) > 0 && !slices.ContainsFunc(all, func(err error) bool { return !onlyLate(err, depth-1) })
-	case interface{ Unwrap() error }:
-		return depth > 0 && onlyLate(outer.Unwrap(), depth-1)
-	default:
-		return err == errLate
-	}
+func isLate(err error) bool {
+	return safe.Is(err, errLate) && !safe.Find(err, func(err error) bool {
+		switch err.(type) {
+		case interface{ Unwrap() []error }, interface{ Unwrap() error }:
+			return false
+		default:
+			return err != errLate
+		}
+	})
 }

@@ -1,8 +1,8 @@
 // Package sink writes records to logs that may hang, panic or end their goroutine, and runs other code
 // of the program that may do so while a call is recorded. No answer waits longer for it than a bound.
 //
-// A [Sink] is what is known of one log: whether it has returned from each record, and which records wait
-// until it has. late.go has those that wait, guard.go the handler that uses a Sink for a user.
+// A [Sink] knows whether one log has returned from each record, and which records wait until it has.
+// late.go has the records that wait, guard.go the handler that uses a Sink for a user.
 package sink
 
 import (

@@ -1,6 +1,5 @@
-// Package stored holds what the middlewares have in common that keep something in a store: names
-// of entries (name.go), what is said when a store fails, and a store that several servers share and
-// that each can do without (remote.go).
+// Package stored is for the middlewares that keep something in a store: names of entries and the
+// failures of a store (name.go), and a shared store that a server can do without (remote.go).
 package stored
 
 import (
@@ -18,36 +17,28 @@ import (
 
 // Name returns a name for an entry of a store: a hash of texts. Each text is hashed with
 // its length, so that no caller can construct the name of another one's entry, and the name
-// reveals none of the texts. It costs one allocation.
+// reveals none of the texts.
 func Name(prefix string, parts ...string) string {
-	var space [512]byte
-	b := space[:0]
-	for _, part := range parts {
-		b = appendPart(b, part)
-	}
-	sum := sha256.Sum256(b)
-	return string(base64.RawURLEncoding.AppendEncode(append(space[:0], prefix...), sum[:]))
+	sum := hashed(parts...)
+	return prefix + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // OwnedName is [Name] for an entry that has an owner; each owner's entries form a group, see
 // [store.Bound].
 func OwnedName(prefix, owner string, parts ...string) string {
-	var space [512]byte
-	b := appendPart(space[:0], owner)
-	group := sha256.Sum256(b)
+	group, sum := hashed(owner), hashed(append([]string{owner}, parts...)...)
+	return prefix + base64.RawURLEncoding.EncodeToString(group[:16]) + "|" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func hashed(parts ...string) [sha256.Size]byte {
+	var b []byte
 	for _, part := range parts {
-		b = appendPart(b, part)
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
 	}
-	sum := sha256.Sum256(b)
-	b = base64.RawURLEncoding.AppendEncode(append(space[:0], prefix...), group[:16])
-	return string(base64.RawURLEncoding.AppendEncode(append(b, '|'), sum[:]))
+	return sha256.Sum256(b)
 }
 
-func appendPart(to []byte, part string) []byte {
-	return append(binary.BigEndian.AppendUint64(to, uint64(len(part))), part...)
-}
-
-// A storeError says in the log which store an error comes from.
+// A storeError names in the log the store that an error comes from.
 type storeError struct {
 	what string
 	err  error
@@ -62,9 +53,8 @@ func (e *storeError) Unwrap() error { return e.err }
 // fullWait is the wait for a full store that does not say for how long.
 const fullWait = 30 * time.Second
 
-// Failed turns the error of a store into what the caller may read: the store's own fault,
-// or that what it keeps is not available. effect is what the call may have changed. The cause
-// names the store by what it keeps.
+// Failed turns the error of a store into a fault that the caller may read: the store's own, or
+// one that says that it is not available. what names the store, and effect is that of the call.
 func Failed(err error, what string, effect fault.Effect) error {
 	var f *fault.Error
 	var room *store.RoomError

@@ -18,9 +18,9 @@ const (
 	remoteStuck = 16                     // how many questions may hang beyond their time
 )
 
-// A Remote is a store that several servers share, and that each of them can do without. It may
-// fail, hang, panic or end its goroutine: no call waits for it for longer than about 250 ms, and
-// after a failure it rests for five seconds. Then one call tries it. All methods may be called
+// A Remote is a shared store that a server can do without. It may fail, hang, panic or end its
+// goroutine: no call waits for it for longer than about 250 ms, and after a failure it rests for
+// five seconds. Then one call tries it. All methods may be called
 // concurrently.
 type Remote struct {
 	name   string

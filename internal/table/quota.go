@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A Quota counts what callers hold of one thing, such as bytes or streams, against a bound for each
-// caller and one for all of them together. It forgets a caller that holds nothing. A bound that is not
-// positive is none. The zero value has no bounds, and must not be copied after its first use.
+// A Quota counts what callers hold, such as bytes or streams, against a bound for each caller and one for
+// all callers together. It forgets a caller that holds nothing. A bound is off unless it is positive. The
+// zero value has no bounds, and must not be copied after its first use.
 type Quota struct {
 	Each, All int64
 
@@ -22,7 +22,7 @@ type ExceededError struct {
 	Most int64
 }
 
-// Error implements error. [ExceededError.Whose] is what it says beside the number.
+// Error implements error.
 func (e *ExceededError) Error() string { return fmt.Sprintf("%s may hold %d", e.Whose(), e.Most) }
 
 // Whose names the bound: "each caller" or "all callers together".
@@ -33,8 +33,8 @@ func (e *ExceededError) Whose() string {
 	return "all callers together"
 }
 
-// Take counts n more for a caller, or returns the bound that does not allow it and counts nothing. For the
-// caller "", whom nobody knows, only the bound of all holds. Call Give with the same values later.
+// Take counts n more for a caller, or returns the exceeded bound and counts nothing. The caller "" is
+// unknown: only the bound of all applies to it. Call Give with the same values later.
 func (q *Quota) Take(caller string, n int64) (exceeded *ExceededError) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +48,7 @@ func (q *Quota) Take(caller string, n int64) (exceeded *ExceededError) {
 	return nil
 }
 
-// Put counts n more for a caller, whatever the bounds are: for what is there already.
+// Put counts n more for a caller without a look at the bounds.
 func (q *Quota) Put(caller string, n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,7 +58,7 @@ func (q *Quota) Put(caller string, n int64) {
 // Give counts n less for a caller.
 func (q *Quota) Give(caller string, n int64) { q.Put(caller, -n) }
 
-// add is for who holds the lock.
+// add needs the lock.
 func (q *Quota) add(caller string, n int64) {
 	q.total += n
 	if caller == "" {

@@ -26,29 +26,23 @@ import (
 // Line makes a text safe to stand in a line of ours. Line breaks of every kind and tabs become
 // spaces, terminal controls and invisible characters are removed, and broken UTF-8 is replaced.
 // Spaces at both ends are cut off.
-func Line(text string) string { return strings.TrimSpace(line(text)) }
-
-func line(text string) string {
-	if plain(text, "") {
-		return text
-	}
-	return clean(text, false)
-}
+func Line(text string) string { return strings.TrimSpace(clean(text, false)) }
 
 // Lines is Line for a text of several lines. Breaks of every kind become line feeds, and tabs stay.
 // A line that could be taken for one of ours, also with letters that only look like ours, is quoted
 // with "> ".
 func Lines(text string) string {
-	return quoteLines(Clean(text))
+	lines := strings.Split(Clean(text), "\n")
+	for i, line := range lines[1:] { // the first follows a label
+		if labelled(line, true) {
+			lines[i+1] = "> " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Clean is Lines without the quoting, for a text that is changed before it is shown.
-func Clean(text string) string {
-	if !plain(text, "\n\t") {
-		text = clean(text, true)
-	}
-	return strings.TrimSpace(text)
-}
+func Clean(text string) string { return strings.TrimSpace(clean(text, true)) }
 
 // Said is Lines for the text of an error. Every line but the first is quoted, so that none can be
 // taken for one of ours. If the text is longer than limit bytes, only its first lines stay, and a
@@ -115,27 +109,6 @@ func Free(text string, kinds bool) string {
 	return text
 }
 
-// quoteLines quotes the lines that could be taken for ours, except for the first, which follows a
-// label.
-func quoteLines(text string) string {
-	if strings.IndexByte(text, '\n') < 0 {
-		return text
-	}
-	var b Builder
-	first := true
-	for part := range strings.SplitSeq(text, "\n") {
-		if !first {
-			b.WriteByte('\n')
-			if labelled(part, true) {
-				b.WriteString("> ")
-			}
-		}
-		first = false
-		b.WriteString(part)
-	}
-	return b.String()
-}
-
 // Encode is json.Marshal of what always encodes: strings, numbers, raw JSON that was read or written, and
 // what is made of them. It panics for anything else.
 func Encode(v any) json.RawMessage {
@@ -152,7 +125,7 @@ func JSON(text string) string {
 	if plain(text, "") {
 		return text
 	}
-	var b Builder
+	var b strings.Builder
 	b.Grow(len(text) + 16)
 	for _, r := range text {
 		switch {
@@ -179,8 +152,12 @@ func plain(text, allowed string) bool {
 	return true
 }
 
+// clean is for [Line] and, with line feeds and tabs, for [Lines].
 func clean(text string, lines bool) string {
-	var b Builder
+	if plain(text, "") || lines && plain(text, "\n\t") {
+		return text
+	}
+	var b strings.Builder
 	b.Grow(len(text))
 	for i := 0; i < len(text); {
 		if n := Unseen(text[i:]); n > 0 {
@@ -210,24 +187,20 @@ func clean(text string, lines bool) string {
 }
 
 // Visible returns a text without what [Line] removes: terminal controls and invisible characters.
-// Line breaks, tabs and broken bytes stay. It returns text itself if there is nothing to remove.
+// Line breaks, tabs and broken bytes stay.
 func Visible(text string) string {
-	var b Builder
-	done := 0
-	for i := 0; i < len(text); {
-		n := Unseen(text[i:])
-		if n == 0 {
-			i++
-			continue
-		}
-		b.WriteString(text[done:i])
-		i += n
-		done = i
-	}
-	if done == 0 {
+	if plain(text, "\n\t") {
 		return text
 	}
-	return b.String() + text[done:]
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if n := Unseen(text[i:]); n > 0 {
+			i += n - 1
+			continue
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // Unseen returns how many bytes [Line] removes at the beginning of a text: those of an invisible
@@ -361,7 +334,7 @@ func labelled(text string, kinds bool) bool {
 	return false
 }
 
-// ascii returns the ASCII letter that r looks like.
+// ascii returns the ASCII letter that looks like r.
 func ascii(r rune) rune {
 	switch {
 	case r < 0x80:
@@ -404,7 +377,7 @@ var alike = func() map[rune]rune {
 // Cut is [Line] for a name or a value that is repeated: at most limit characters, and "..." for the
 // rest. It keeps spaces at its ends.
 func Cut(text string, limit int) string {
-	text = line(text[:min(len(text), 16*limit+maxEscape)])
+	text = clean(text[:min(len(text), 16*limit+maxEscape)], false)
 	if len(text) <= limit {
 		return text
 	}
@@ -477,8 +450,8 @@ func Sentence(text string) string {
 // Ended returns text with a full stop if it needs one.
 func Ended(text string) string { return text + End(text) }
 
-// End returns the full stop that a text needs, "" if it needs none. A path or a URL at the end gets none, because its
-// reader would copy it.
+// End returns the full stop that a text needs, "" if it needs none. A path or a URL at the end gets
+// none, because its reader would copy it.
 func End(text string) string {
 	r, _ := utf8.DecodeLastRuneInString(text)
 	last := text[strings.LastIndexAny(text, " \n")+1:]
@@ -566,7 +539,7 @@ func Duration(d time.Duration) string {
 	return Wait(d)
 }
 
-// Seconds is [Wait] for a number of seconds from outside. A value that is no positive number is
+// Seconds is [Wait] for a number of seconds from outside. A value that is not a positive number is
 // written as the shortest wait.
 func Seconds(s float64) string {
 	const century = 100 * 365 * 24 * 3600
