@@ -1,5 +1,4 @@
-// Package config reads what "mcpchain run" is told, from its flags and from one file, and makes the
-// middlewares of it.
+// Package config reads the flags and the file of "mcpchain run", and makes the middlewares of them.
 package config
 
 import (
@@ -18,8 +17,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/near"
 )
 
-// A Config is everything that can be set. The file is JSON with these names, each of which but
-// tool_deadlines and rules is a flag, too, with "-" for "_"; that of headers is -header.
+// A Config is everything that can be set. The file is JSON with these names. Each but tool_deadlines and rules is a
+// flag, too, with "-" for "_"; headers is -header.
 type Config struct {
 	Command []string          `json:"command,omitempty"`
 	To      string            `json:"to,omitempty"`
@@ -125,7 +124,7 @@ func (c *Config) read(text []byte) error {
 	return nil
 }
 
-// plain words an error of the decoder for somebody who wrote a file.
+// plain words an error of the decoder for the author of a file.
 func plain(err error, text []byte) error {
 	var wrong *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -141,7 +140,7 @@ func plain(err error, text []byte) error {
 	}
 }
 
-// keys refuses the names that a struct, or one in it, does not have, and durations that are none.
+// keys refuses names that a struct, or one in it, does not have, and wrong durations.
 func keys(text []byte, t reflect.Type, in string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {

@@ -17,10 +17,9 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// Servers on the SDK keep one subscription for each session, the last one, and forget it when any of them
-// ends. So clients that share a server do not subscribe there themselves: the session does, once for all
-// lists, and once for each resource, and gives what comes to those who want it. It never ends a
-// subscription, as long as it lasts itself.
+// Servers on the SDK keep one subscription for each session, the last one, and forget it when any ends. So clients
+// that share a server do not subscribe there themselves. The session subscribes once for all lists, and once for
+// each resource, and passes on what comes. It ends subscriptions only to renew them all.
 
 // wants are what a client subscribes to.
 type wants struct {
@@ -93,7 +92,7 @@ type subscription struct {
 	allowed wants         // once it is settled
 	failed  *rpc.Message  // the answer, if there is one: it has not begun, or it has ended
 	settled chan struct{} // closed when the server has acknowledged or refused it
-	purse   purse         // of the client for whom it began
+	purse   purse         // of the client for which it began
 	cost    int           // what it takes there
 }
 
@@ -157,7 +156,7 @@ func acknowledged(id rpc.ID, w wants) *rpc.Message {
 	return rpc.Request(nil, "notifications/subscriptions/acknowledged", params)
 }
 
-// refusedError is that of a subscription that the server has refused.
+// A refusedError is the error of a subscription that the server has refused.
 type refusedError struct{ answer *rpc.Message }
 
 func (e *refusedError) Error() string { return "the server refuses the subscription" }
@@ -228,7 +227,7 @@ func (s *session) plan(of purse, cost int, w wants) *rpc.Message {
 }
 
 func (s *session) send(m *rpc.Message) {
-	m.Authorization = s.authorization // it is that of all clients, if the server gets it
+	m.Authorization = s.authorization // that of all clients, if the server gets it
 	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
 }
 
@@ -238,9 +237,8 @@ const (
 	renewPause = time.Second // until a server has forgotten those before, as ending them ends others, too
 )
 
-// renew subscribes anew to what clients want now, when there are as many subscriptions as may be: most are for
-// clients that have gone. What changes meanwhile nobody sees, so all clients are told that it may have changed.
-// The caller holds the lock.
+// renew subscribes anew to what clients want now, when the bound of subscriptions is reached: most are for clients
+// that have gone. Changes meanwhile are lost, so all clients are told of possible ones. The caller holds the lock.
 func (s *session) renew() {
 	if time.Since(s.listeners.renewed) < renewAgain {
 		return
@@ -259,7 +257,7 @@ func (s *session) renew() {
 	}
 	of, cost := purse{s.purse.accounts, ""}, max(all.URIs.cost(), leastCost)
 	of.put(asked, cost)
-	m := s.plan(of, cost, all) // who comes meanwhile waits for it
+	m := s.plan(of, cost, all) // new clients wait for it
 	planned := s.listeners.own[m.ID.Key()]
 	s.logger.Info("the subscriptions of clients that have gone end", slog.Int("subscriptions", len(ended)))
 	go func() {
@@ -339,7 +337,7 @@ func (s *session) listened(m *rpc.Message) bool {
 		if own == nil {
 			return false
 		}
-		// It has ended. Whoever subscribes next begins a new one.
+		// It has ended. The next client that subscribes begins a new one.
 		s.drop(m.ID.Key())
 		if own.failed == nil {
 			own.failed = m

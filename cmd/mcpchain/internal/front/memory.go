@@ -8,7 +8,7 @@ import (
 // A memory keeps the last events of a session, for a client that has lost its connection. The oldest are
 // forgotten first. It may be used concurrently.
 type memory struct {
-	purse purse // of who began the session
+	purse purse // of the client that began the session
 
 	mu    sync.Mutex
 	kept  []keptEvent // in their order
@@ -65,7 +65,7 @@ func (m *memory) drop(tooMuch func() bool) {
 	}
 }
 
-// forgetFirst is for who holds the lock.
+// forgetFirst forgets the oldest. The caller holds the lock.
 func (m *memory) forgetFirst() {
 	size := len(m.kept[0].m.Line)
 	m.bytes -= size

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
-// The checks of lines that are no messages, or odd ones.
+// The checks of lines that are not messages, or odd ones.
 func lineChecks() []*Check {
 	// odd sends lines one after the other. ID in a line stands for an ID of its own.
 	odd := func(codes []int64, lines ...[2]string) func(t *trial) {

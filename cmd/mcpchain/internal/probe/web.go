@@ -173,7 +173,7 @@ func (w *web) post(line []byte, change func(*http.Request), refused func(status 
 	case res.StatusCode >= 300:
 		refused(res.StatusCode, w.o.hidden(body))
 	case len(trimmed) > 0:
-		w.receive(trimmed) // which says that it is no message
+		w.receive(trimmed) // which says that it is not a message
 	}
 	return nil
 }

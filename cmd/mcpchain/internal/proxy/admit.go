@@ -66,7 +66,7 @@ func (p *Proxy) onlyReads(ctx context.Context, req mcp.Request) (bool, error) {
 	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
 }
 
-// reads reports whether a request may be sent twice. A tool of which nothing is known may not.
+// reads reports whether a request may be sent twice. A call of an unknown tool may not.
 func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool {
 	if method != call.MethodCallTool {
 		return rpc.Reads(method)
@@ -75,8 +75,8 @@ func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool 
 	return reads && err == nil
 }
 
-// unlearned returns the failure of a call that a guard does not let pass, because it could not find out
-// what is called. why is nil if it could.
+// unlearned returns the failure of a call that a guard stops, because the definition of its target is unknown. It is
+// nil if why is.
 func unlearned(method string, req mcp.Request, why error) error {
 	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt"}[method]
 	switch {

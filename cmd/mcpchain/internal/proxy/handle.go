@@ -87,9 +87,9 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	return shown, nil
 }
 
-// forward sends the line of a call to the server: once, unless the line was not sent to a run that has ended. If the
-// session was lost, what only reads is sent a second time, in the next session. A subscription of version
-// 2026-07-28, which lasts as long as the session, is made again with a server that is started again.
+// forward sends the line of a call to the server, once. If the run had ended before, it sends the line to the next
+// run. If the session was lost, it repeats a request that only reads, in the next session. It renews a subscription
+// of version 2026-07-28, which lasts as long as the session, with the next run.
 func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply, error) {
 	second := false // it is sent a second time
 	for tries := 0; ; tries++ {
@@ -128,7 +128,7 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
-			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
+			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit, which the server has not heard of
 				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
 			}
 			return reply{}, err
@@ -207,8 +207,8 @@ func (p *Proxy) server() *upstream {
 	return p.up
 }
 
-// bound replaces the schemas that say nothing and end a process that compiles them, such as one that
-// refers to itself, and marks the tools that only read by the configuration.
+// bound replaces schemas that say nothing, and those that would end a process that compiles them, such as one that
+// refers to itself. It marks the tools that only read by the configuration.
 func (p *Proxy) bound(list *mcp.ListToolsResult) {
 	for _, tool := range list.Tools {
 		if tool == nil {

@@ -28,7 +28,7 @@ var errNotInTime = errors.New("the server did not list anything in time")
 // that explain one failure ask one after the other.
 const moment = 100 * time.Millisecond
 
-// A look is one question of the middlewares to the server. All who ask the same at once share it.
+// A look is one question of the middlewares to the server. Equal questions at the same time share it.
 type look struct {
 	done chan struct{} // closed when res and err are set
 	res  mcp.Result
@@ -98,9 +98,8 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	}
 }
 
-// look asks the server, or joins those who ask it the same, or have asked it a moment ago. For a guard it
-// is never what was listed before. It goes on when nobody waits any more: then the next one who asks has
-// what the server listed.
+// look asks the server, or joins an equal question of now or of a moment ago. For a guard it never takes an older
+// list. The question goes on when nobody waits any more: then the next one finds its answer.
 func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) (*look, error) {
 	params, err := json.Marshal(req.GetParams())
 	if err != nil {

@@ -26,7 +26,7 @@ type upstream struct {
 
 	refusals chan struct{} // one for each that waits
 
-	heard   atomic.Bool  // it has sent a message: a line that is none says nothing
+	heard   atomic.Bool  // it has sent a message: other lines prove nothing
 	wrote   atomic.Int64 // when it last wrote a line, see now; zero if it never did
 	overdue atomic.Int64 // when a call ran into its time limit last; zero if none did
 	cause   atomic.Pointer[error]
@@ -47,7 +47,7 @@ type outgoing struct {
 
 // A waiter waits for what becomes of a request.
 type waiter struct {
-	of   *request // of the client, nil for a question of ours
+	of   *request // of the client, nil for an internal question
 	got  chan reply
 	sent bool // the server may have it
 }
@@ -57,7 +57,7 @@ type reply struct {
 	m      *rpc.Message    // as the server wrote it, nil if it did not
 	result json.RawMessage // of a success
 	wire   *jsonrpc.Error  // the server's own error
-	err    error           // there is no answer of the server's
+	err    error           // why the server gave no answer
 	lost   bool            // because its session was lost; see [rpc.FailedError]
 }
 
@@ -140,11 +140,12 @@ var (
 	errEnded = errors.New("the server has ended")
 	// errUsed says that a request was not sent, because another one has its ID.
 	errUsed = errors.New("the ID is that of a request that is not answered yet")
-	// errLate says the same of a request that the server has not answered, and that nobody waits for any more.
+	// errLate says that a request was not sent: another one of its ID may still be answered, though nobody waits for
+	// it.
 	errLate = errors.New("the ID is that of a request that may still be answered")
 )
 
-// renamed sends a request under an ID that no other request has. of is that of [upstream.ask].
+// renamed sends a request under an ID that no other request has. of is as in [upstream.ask].
 func (u *upstream) renamed(ctx context.Context, m *rpc.Message, of *request) (reply, error) {
 	for {
 		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), of); !errors.Is(err, errUsed) && !errors.Is(err, errLate) {
@@ -153,9 +154,9 @@ func (u *upstream) renamed(ctx context.Context, m *rpc.Message, of *request) (re
 	}
 }
 
-// ask sends a request and waits for what becomes of it. of is that of the client, which has its place
-// among those that are sent then, and nil for a question of ours. If ctx ends first, the error is a
-// *[call.ElsewhereError] for a request that the server may have.
+// ask sends a request and waits for what becomes of it. of is the request of the client, which then has its place
+// among the lines. It is nil for an internal question. If ctx ends first, the error is a *[call.ElsewhereError] for
+// a request that the server may have.
 func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply, error) {
 	got, began := make(chan reply, 1), time.Now()
 	key := m.ID.Key()
@@ -315,7 +316,7 @@ func (u *upstream) received(m *rpc.Message) {
 	}
 }
 
-// outcome reads an answer. A member that is null is one that is absent, as many servers write it.
+// outcome reads an answer. Many servers write null for a member that is absent.
 func outcome(m *rpc.Message) reply {
 	absent := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 	r := reply{m: m, result: m.Result}

@@ -32,8 +32,7 @@ func messages(body []byte) [][]byte {
 	return lines
 }
 
-// inLine returns a message as one line. A text of JSON has no such bytes in it, so they stand between
-// its parts.
+// inLine returns a message as one line. Line breaks stand between the parts of JSON, and not in its texts.
 func inLine(message []byte) []byte {
 	if !bytes.ContainsAny(message, "\r\n") {
 		return message

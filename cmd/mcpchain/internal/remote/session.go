@@ -98,7 +98,7 @@ func (s *Session) tooLate() error {
 	return &rpc.FailedError{ID: id, Again: true}
 }
 
-// refuse wakes who calls Next.
+// refuse wakes the caller of Next.
 func (s *Session) refuse() {
 	select {
 	case s.refuses <- struct{}{}:
@@ -106,7 +106,7 @@ func (s *Session) refuse() {
 	}
 }
 
-// push gives a message, or an error, to who calls Next.
+// push gives a message, or an error, to the caller of Next.
 func (s *Session) push(e event) {
 	select {
 	case s.events <- e:
@@ -342,8 +342,8 @@ func (s *Session) note(m *rpc.Message, then func()) {
 	}
 }
 
-// initialized sends the notification that the session begins, and then opens the stream on which the
-// server sends what belongs to no request.
+// initialized sends the notification that begins the session. Then it opens the stream for what belongs to no
+// request.
 func (s *Session) initialized(m *rpc.Message) {
 	opened := make(chan struct{})
 	s.note(m, func() { go s.listen(opened) })

@@ -16,8 +16,8 @@ import (
 // An ID is the ID of a request, as it stands in the message.
 type ID json.RawMessage
 
-// Key returns what is the same for every spelling of an ID, and "" for what is none: MCP allows
-// texts and whole numbers.
+// Key returns what all spellings of an ID have in common, and "" if it is illegal: MCP allows texts and whole
+// numbers.
 func (id ID) Key() string {
 	if text, ok := jsons.Text(json.RawMessage(id)); ok {
 		return "s" + text
@@ -70,8 +70,8 @@ func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 // IsNotification reports whether the message is one that is never answered.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 
-// Value returns the value of a member, nil if there is none. A path leads to the members of the message, of its
-// params, its result and its error, and of what is called _meta there.
+// Value returns the value of a member, nil if there is none. A path leads to a member of the message, of its params,
+// result or error, or of the _meta in those.
 func (m *Message) Value(path ...string) json.RawMessage { return m.doc.Value(path...) }
 
 // Text returns the text at a path of [Message.Value], "" if there is none.

@@ -19,7 +19,7 @@ type Refused struct {
 	Reason string
 	ID     ID   // of the message, nil if it is not known
 	Method bool // it is a request or a notification
-	Silent bool // it is no request: nobody waits for an answer
+	Silent bool // nobody waits for an answer
 }
 
 // Answer returns what a refused message is answered with.
@@ -36,7 +36,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return "rpc: " + e.Reason }
 
-// Read is [ParseServer] for who reads lines one after the other: its error is a *[RefusedError].
+// Read is [ParseServer] with an error, which is a *[RefusedError].
 func Read(line []byte) (*Message, error) {
 	m, refused := ParseServer(line)
 	if refused != nil {
@@ -88,7 +88,7 @@ func Parse(line []byte) (m *Message, refused *Refused) {
 // maxDecoded bounds the values of a message that are decoded for the guards: each takes many times its bytes.
 const maxDecoded = 10_000
 
-// kept are the methods whose messages are kept as long as their session, for a server that is started again.
+// kept are the methods whose messages are kept for the next run of the server.
 var kept = map[string]bool{"initialize": true, "notifications/initialized": true, "logging/setLevel": true, "resources/subscribe": true}
 
 // maxKept bounds such a message.
@@ -157,7 +157,7 @@ func (m *Message) envelope() string {
 	return ""
 }
 
-// illegal says why a message is none that a client may send, "" if it may.
+// illegal says why a client may not send a message, "" if it may.
 func (m *Message) illegal() string {
 	reason := m.envelope()
 	notifies := strings.HasPrefix(m.Method, "notifications/")
@@ -197,8 +197,8 @@ func (m *Message) refused(code int64, reason string) *Refused {
 	return r
 }
 
-// names are the members of the protocol that this program decides by, in the parameters of all methods and in
-// those of one. Servers that do not mind the case of names would read what is spelled otherwise.
+// names are the members by which this program decides: in the parameters of all methods, and in those of one. A
+// server that does not mind the case of names would read other spellings.
 var names = map[string][]string{
 	"":                         {"_meta"},
 	"initialize":               {"protocolVersion", "capabilities", "clientInfo"},
@@ -251,9 +251,8 @@ func misspelt(doc *jsons.Document) string {
 	return ""
 }
 
-// required are the members that the protocol wants in the parameters of a method, which servers
-// otherwise call an internal error, or take for what they are not. A member with "?" may be absent
-// or null.
+// required are the members that the protocol wants in the parameters of a method. Many servers call their lack an
+// internal error, or misread a wrong type. A member with "?" may be absent or null.
 var required = map[string][]member{
 	"initialize":            {{"protocolVersion", '"'}},
 	"tools/call":            {{"name", '"'}, {"arguments?", '{'}},
