@@ -26,8 +26,6 @@ type Tools struct {
 	ReadOnly bool     // only tools that only read
 }
 
-func (t *Tools) filters() bool { return len(t.Hide) > 0 || t.ReadOnly }
-
 // handle is the handler behind the middlewares: it has the server answer. What it returns of a
 // success stands for the line of the server; see [Proxy.answer].
 func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -49,10 +47,9 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	p.answeredAgain(req)
 	if method == call.MethodListTools && r.wire == nil {
-		if p.lists.keep(method, req, r.result); p.Tools.filters() {
-			if shown, changed := p.Tools.filter(r.result); changed {
-				r.result, r.m = shown, rpc.Answered(c.ID, shown)
-			}
+		p.lists.keep(method, req, r.result)
+		if shown, changed := p.Tools.filter(r.result); changed {
+			r.result, r.m = shown, rpc.Answered(c.ID, shown)
 		}
 	}
 	if r.wire != nil {
@@ -132,7 +129,7 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
 			}
 			return reply{}, err
-		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || up.over()) && p.again(ctx, r.err, tries):
+		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || isClosed(up.process.Ended())) && p.again(ctx, r.err, tries):
 			continue
 		default:
 			return r, r.err
@@ -166,9 +163,6 @@ func (p *Proxy) again(ctx context.Context, err error, tries int) bool {
 // result returns what the middlewares get of a success. As long as none of them looks into it, it need
 // not be read, which takes time and may fail: a server may have content that the SDK does not know.
 func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
-	if answer == nil || len(answer.Result) == 0 || string(answer.Result) == "null" {
-		return nil
-	}
 	stands, known := standIns[method]
 	if !known {
 		return &otherResult{}

@@ -108,7 +108,7 @@ func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) 
 	key := method + " " + string(params) + " " + caller // others may see other lists
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.looks[key]; l != nil && !(guard && l.isDone()) {
+	if l := p.looks[key]; l != nil && !(guard && isClosed(l.done)) {
 		return l, nil
 	}
 	l := &look{done: make(chan struct{}), err: errNotInTime}
@@ -128,15 +128,6 @@ func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) 
 		l.res, l.err = p.list(ctx, method, req, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
 	}()
 	return l, nil
-}
-
-func (l *look) isDone() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
 }
 
 func (p *Proxy) forgetLook(key string, l *look) {

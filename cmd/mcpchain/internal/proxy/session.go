@@ -128,34 +128,13 @@ func (s *session) close() {
 // connection, or a session if it has an ID. Nothing is ever sent through it.
 func newSession(params *mcp.InitializeParams, id string) *mcp.ServerSession {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcpchain"}, nil)
-	silent, _ := mcp.NewInMemoryTransports()
 	state := &mcp.ServerSessionState{InitializeParams: params}
-	sdk, err := server.Connect(context.Background(), named{silent, id}, &mcp.ServerSessionOptions{State: state})
+	sdk, err := server.Connect(context.Background(), &mcp.StreamableServerTransport{SessionID: id}, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return nil // cannot be: this transport always connects
 	}
 	return sdk
 }
-
-// named is a transport whose session has an ID.
-type named struct {
-	mcp.Transport
-
-	id string
-}
-
-func (n named) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := n.Transport.Connect(ctx)
-	return namedConnection{c, n.id}, err
-}
-
-type namedConnection struct {
-	mcp.Connection
-
-	id string
-}
-
-func (c namedConnection) SessionID() string { return c.id }
 
 // request returns a request as the SDK would have read it. It is nil if the SDK cannot read what guards decide by: a
 // server may read it all the same. What nothing decides by is left out if the SDK cannot read it: answers of the

@@ -125,16 +125,6 @@ func (u *upstream) send(m *rpc.Message) {
 	}
 }
 
-// over reports whether the run has ended.
-func (u *upstream) over() bool {
-	select {
-	case <-u.process.Ended():
-		return true
-	default:
-		return false
-	}
-}
-
 var (
 	// errEnded says that a request was not sent, because the run has ended.
 	errEnded = errors.New("the server has ended")
@@ -324,7 +314,9 @@ func outcome(m *rpc.Message) reply {
 	case !absent(m.Error) && !absent(m.Result):
 		r.err = illegalError("the server answered with both a result and an error")
 	case !absent(m.Error):
-		r.wire, r.err = wireError(m)
+		if r.wire = m.Wire(); r.wire == nil {
+			r.err = illegalError("the server's answer is no legal message: its error has no code and message")
+		}
 	case absent(m.Result):
 		r.err = illegalError("the server answered with null instead of a result")
 	}
@@ -345,15 +337,6 @@ const maxClip = 500
 func (p *Proxy) clip(line []byte) string {
 	text := p.Hide(string(line[:min(len(line), maxLine)]))
 	return text[:min(len(text), maxClip)]
-}
-
-// wireError returns the error of an answer.
-func wireError(m *rpc.Message) (*jsonrpc.Error, error) {
-	wire := m.Wire()
-	if wire == nil {
-		return nil, illegalError("the server's answer is no legal message: its error has no code and message")
-	}
-	return wire, nil
 }
 
 func (u *upstream) tooLong(long *rpc.TooLongError) {
