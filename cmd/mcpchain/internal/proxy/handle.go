@@ -108,7 +108,7 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 			tries = 0
 		}
 		lost := r.lost && !second
-		if lost || errors.Is(err, errEnded) {
+		if lost || errors.Is(err, rpc.ErrUnsent) {
 			select {
 			case <-up.ended: // and current waits for the next one
 			case <-ctx.Done():

@@ -68,7 +68,7 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	case c != nil && c.isSlow(method):
 		return nil, errNotInTime // one wait is enough for a call
 	case !guard && p.server() == nil && p.lists.get(method, req) != nil:
-		return nil, errEnded
+		return nil, rpc.ErrUnsent
 	}
 	caller := ""
 	if c != nil {
@@ -171,7 +171,7 @@ func (p *Proxy) read(ctx context.Context, m *rpc.Message) (reply, error) {
 			return reply{}, err
 		}
 		r, err := up.renamed(ctx, m, nil)
-		if !errors.Is(err, errEnded) && (!r.lost || lost) {
+		if !errors.Is(err, rpc.ErrUnsent) && (!r.lost || lost) {
 			return r, err
 		}
 		lost = lost || r.lost

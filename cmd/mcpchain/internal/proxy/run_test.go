@@ -111,7 +111,7 @@ func TestARunIsGone(t *testing.T) {
 		first = newRun(func(m *rpc.Message) (string, error) {
 			switch {
 			case strings.Contains(string(m.Params), `"again"`):
-				first.out <- &rpc.FailedError{ID: m.ID, Again: true}
+				first.out <- &rpc.FailedError{ID: m.ID, Err: rpc.ErrUnsent}
 				first.Kill()
 				return "", nil
 			case strings.Contains(string(m.Params), `"never"`):
@@ -145,7 +145,7 @@ func TestARunIsGone(t *testing.T) {
 		var first *fakeRun
 		first = newRun(func(m *rpc.Message) (string, error) {
 			if m.Method == "tools/call" {
-				first.out <- &rpc.FailedError{ID: m.ID, Again: true}
+				first.out <- &rpc.FailedError{ID: m.ID, Err: rpc.ErrUnsent}
 				first.Kill()
 				return "", nil
 			}

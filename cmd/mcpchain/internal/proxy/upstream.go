@@ -96,7 +96,10 @@ func (u *upstream) write() {
 			if o.key != "" && !u.sends(o.key) {
 				continue
 			}
-			if err := u.process.Write(o.m); err != nil {
+			switch err := u.process.Write(o.m); {
+			case errors.Is(err, rpc.ErrUnsent):
+				u.deliver(o.m.ID, reply{err: err})
+			case err != nil:
 				return // it has ended, or closed its input, and read finds out
 			}
 		case <-u.process.Ended():
@@ -126,8 +129,6 @@ func (u *upstream) send(m *rpc.Message) {
 }
 
 var (
-	// errEnded says that a request was not sent, because the run has ended.
-	errEnded = errors.New("the server has ended")
 	// errUsed says that a request was not sent, because another one has its ID.
 	errUsed = errors.New("the ID is that of a request that is not answered yet")
 	// errLate says that a request was not sent: another one of its ID may still be answered, though nobody waits for
@@ -154,7 +155,7 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 	switch {
 	case u.waiting == nil:
 		u.mu.Unlock()
-		return reply{}, errEnded
+		return reply{}, rpc.ErrUnsent
 	case u.waiting[key] != nil:
 		u.mu.Unlock()
 		return reply{}, errUsed
@@ -192,8 +193,8 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 		}
 		r = <-got // it came at the same time
 	}
-	if errors.Is(r.err, errEnded) {
-		return reply{}, errEnded
+	if errors.Is(r.err, rpc.ErrUnsent) {
+		return reply{}, rpc.ErrUnsent
 	}
 	return r, nil
 }
@@ -238,9 +239,6 @@ func (u *upstream) read() {
 		m, err := u.process.Next()
 		var refused *rpc.RefusedError
 		if failed, ok := errors.AsType[*rpc.FailedError](err); ok {
-			if failed.Again {
-				failed.Err = errEnded
-			}
 			u.deliver(failed.ID, reply{err: failed.Err, lost: failed.Lost})
 			continue
 		}
@@ -375,7 +373,7 @@ func (u *upstream) end(err error) {
 		if w.sent {
 			w.got <- failed
 		} else {
-			w.got <- reply{err: errEnded} // the next run gets it
+			w.got <- reply{err: rpc.ErrUnsent} // the next run gets it
 		}
 	}
 	u.proxy.serverEnded(u)

@@ -33,9 +33,6 @@ func (e *failure) PublicHint() string   { return e.hint }
 // Refused reports whether the same request will be refused again.
 func (e *failure) Refused() bool { return e.refused }
 
-// errUnsent says that a request was not sent, because the session had ended.
-var errUnsent = errors.New("remote: the session has ended")
-
 // goneError is for a request in a session that the server does not have, without an answer of its own. The answer
 // may be that of a gateway, for example, which has passed the request on before.
 func goneError() error {

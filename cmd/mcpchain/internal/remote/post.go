@@ -113,7 +113,7 @@ func (s *Session) joins(c *call) (string, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.gone:
-		return "", errUnsent
+		return "", rpc.ErrUnsent
 	case c.Method == "initialize":
 		return "", nil
 	default:

@@ -106,7 +106,7 @@ func sentOnce(header http.Header) http.Header {
 // goroutines call it.
 func (c *Client) Start(accepted func(authorization string)) *Session {
 	s := &Session{
-		client: c, accepted: accepted, events: make(chan event), refuses: make(chan struct{}, 1), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
+		client: c, accepted: accepted, events: make(chan event), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
 		calls: map[string]*call{}, how: "it was ended",
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
