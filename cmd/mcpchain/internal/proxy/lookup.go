@@ -43,15 +43,11 @@ func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	c, _ := ctx.Value(callKey{}).(*request)
 	guard := c != nil && !c.forwarded.Load() && (p.Strict || p.Tools.ReadOnly)
-	kept := p.lists.get
-	if guard {
-		kept = p.lists.ofRun
-	}
 	res, err := p.fresh(ctx, c, method, req, guard)
 	if err == nil {
 		return res, nil
 	}
-	raw := kept(method, req)
+	raw := p.lists.get(method, req, guard)
 	if raw == nil {
 		return nil, err
 	}
@@ -67,7 +63,7 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	switch {
 	case c != nil && c.isSlow(method):
 		return nil, errNotInTime // one wait is enough for a call
-	case !guard && p.server() == nil && p.lists.get(method, req) != nil:
+	case !guard && p.server() == nil && p.lists.get(method, req, false) != nil:
 		return nil, rpc.ErrUnsent
 	}
 	caller := ""

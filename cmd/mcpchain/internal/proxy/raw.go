@@ -199,20 +199,15 @@ func (l *lists) keep(method string, req mcp.Request, raw json.RawMessage) {
 	l.size += len(raw)
 }
 
-func (l *lists) get(method string, req mcp.Request) json.RawMessage {
+// get returns what was listed, for a guard only by the run that is there: it must not go by another one's list.
+func (l *lists) get(method string, req mcp.Request, guard bool) json.RawMessage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.kept[listKey(method, req)]
-}
-
-// ofRun is get for what the run that is there has listed: a guard must not go by another one's list.
-func (l *lists) ofRun(method string, req mcp.Request) json.RawMessage {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if key := listKey(method, req); l.run[key] {
-		return l.kept[key]
+	key := listKey(method, req)
+	if guard && !l.run[key] {
+		return nil
 	}
-	return nil
+	return l.kept[key]
 }
 
 // ended notes that the run has ended which has listed what is kept.

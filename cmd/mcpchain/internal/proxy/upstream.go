@@ -24,8 +24,6 @@ type upstream struct {
 	queue   chan outgoing // for the server
 	ended   chan struct{} // closed when it has ended and all requests were answered
 
-	refusals chan struct{} // one for each that waits
-
 	heard   atomic.Bool  // it has sent a message: other lines prove nothing
 	wrote   atomic.Int64 // when it last wrote a line, see now; zero if it never did
 	overdue atomic.Int64 // when a call ran into its time limit last; zero if none did
@@ -74,7 +72,7 @@ func (p *Proxy) start() (*upstream, error) {
 	}
 	u := &upstream{
 		proxy: p, process: process, queue: make(chan outgoing, 64),
-		ended: make(chan struct{}), refusals: make(chan struct{}, maxRefusals), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
+		ended: make(chan struct{}), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
 	}
 	go u.write()
 	go u.read()
@@ -237,7 +235,7 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 func (u *upstream) read() {
 	for {
 		m, err := u.process.Next()
-		var refused *rpc.RefusedError
+		var refused *rpc.Refused
 		if failed, ok := errors.AsType[*rpc.FailedError](err); ok {
 			u.deliver(failed.ID, reply{err: failed.Err, lost: failed.Lost})
 			continue
@@ -260,7 +258,7 @@ func (u *upstream) read() {
 }
 
 // refused drops a line of the server that is not a message. Many print a greeting, which no client can read.
-func (u *upstream) refused(line *rpc.RefusedError) {
+func (u *upstream) refused(line *rpc.Refused) {
 	if line.ID != nil && !line.Method && u.deliver(line.ID, reply{err: illegalError("the server's answer is no legal message: " + line.Reason)}) {
 		u.heard.Store(true)
 		return
@@ -276,18 +274,11 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 	}
 }
 
-// maxRefusals bounds the refusals that wait for a server that does not read.
-const maxRefusals = 64
-
-// refuse answers a request of the server, which may read only after what it writes was read.
+// refuse answers a request of the server. It does not wait: the server may read only after what it writes was read.
 func (u *upstream) refuse(answer *rpc.Message) {
 	select {
-	case u.refusals <- struct{}{}:
-		go func() {
-			defer func() { <-u.refusals }()
-			u.send(by(u.proxy.session.caller(), answer))
-		}()
-	default:
+	case u.queue <- outgoing{by(u.proxy.session.caller(), answer), ""}:
+	default: // it does not even read
 	}
 }
 

@@ -93,12 +93,11 @@ func (s *Session) post(ctx context.Context, c *call) error {
 		return &rpc.TooLongError{Bytes: len(body) + 1}
 	}
 	for _, line := range messages(body) {
-		line = inLine(line)
-		m, refused := rpc.ParseServer(line)
+		m, refused := rpc.ParseServer(inLine(line))
 		if refused != nil && refused.Code == jsonrpc.CodeParseError { // such as a page
 			return s.illegalError(res, "which is no message")
 		}
-		s.passed(c, m, refused, line)
+		s.passed(c, m, refused)
 	}
 	if c.answered {
 		return nil

@@ -32,14 +32,14 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 	}
 	switch {
 	case own != nil:
-		s.passed(c, own, nil, nil)
+		s.passed(c, own, nil)
 	case lost:
 		return goneError()
 	case is != nil:
-		s.passed(c, rpc.Failed(c.ID, wire(is)), nil, nil)
+		s.passed(c, rpc.Failed(c.ID, wire(is)), nil)
 	case c.Method == "server/discover" && (res.StatusCode == http.StatusBadRequest || res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
 		// What a server of an older version answers over stdio, by which clients know it.
-		s.passed(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}), nil, nil)
+		s.passed(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}), nil)
 	default:
 		return s.statusError(res, inSession)
 	}

@@ -86,7 +86,8 @@ func (s *Session) follow(c *call, res *http.Response, at *position) (moved bool,
 			return moved, err
 		}
 		moved = true
-		s.received(c, data)
+		m, refused := rpc.ParseServer(inLine(data))
+		s.passed(c, m, refused)
 		if c != nil && c.answered && last == nil {
 			last = time.AfterFunc(behind, func() { _ = res.Body.Close() })
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// Refused says why a line is not passed on.
+// Refused says why a line is not passed on. It is the error of [Read]: what comes after the line can be read.
 type Refused struct {
+	Line   []byte // nil if it is not kept
 	Code   int64
 	Reason string
 	ID     ID   // of the message, nil if it is not known
@@ -27,20 +28,13 @@ func (r *Refused) Answer() *Message {
 	return Failed(r.ID, &jsonrpc.Error{Code: r.Code, Message: "Invalid message: " + r.Reason + "."})
 }
 
-// A RefusedError is the error of a line that is not a message. What comes after it can be read.
-type RefusedError struct {
-	*Refused
+func (r *Refused) Error() string { return "rpc: " + r.Reason }
 
-	Line []byte
-}
-
-func (e *RefusedError) Error() string { return "rpc: " + e.Reason }
-
-// Read is [ParseServer] with an error, which is a *[RefusedError].
+// Read is [ParseServer] with an error, which is a *[Refused].
 func Read(line []byte) (*Message, error) {
 	m, refused := ParseServer(line)
 	if refused != nil {
-		return nil, &RefusedError{refused, line}
+		return nil, refused
 	}
 	return m, nil
 }
@@ -135,11 +129,11 @@ func unreadable(line []byte, err error) *Refused {
 	var odd *jsons.Error
 	switch errors.As(err, &odd); {
 	case odd.Syntax:
-		return &Refused{Code: jsonrpc.CodeParseError, Reason: "the line is no JSON"}
+		return &Refused{Line: line, Code: jsonrpc.CodeParseError, Reason: "the line is no JSON"}
 	case line[0] == '[':
-		return &Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "batches are not supported"}
+		return &Refused{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "batches are not supported"}
 	default:
-		return &Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the line is no JSON-RPC message"}
+		return &Refused{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "the line is no JSON-RPC message"}
 	}
 }
 
@@ -184,7 +178,7 @@ func (m *Message) illegal() string {
 
 // refused returns why the message is refused, with its ID if that cannot be taken for another one.
 func (m *Message) refused(code int64, reason string) *Refused {
-	r := &Refused{Code: code, Reason: reason, Method: m.doc.Value("method") != nil}
+	r := &Refused{Line: m.Line, Code: code, Reason: reason, Method: m.doc.Value("method") != nil}
 	if m.ID.Key() != "" && !slices.ContainsFunc(m.doc.Names(), func(name string) bool { return name != "id" && mayBe(name, "id") }) {
 		r.ID = m.ID
 		for _, other := range m.doc.Values("id") {
