@@ -22,7 +22,7 @@ func Hider(env, command, more []string, known ...string) func(text string) strin
 	for _, one := range env {
 		name, value, _ := strings.Cut(one, "=")
 		if slices.Contains(more, name) {
-			s.certain(value)
+			s.sure = append(s.sure, value)
 		}
 		if secretVariable(name, value) {
 			s.add(value)
@@ -48,8 +48,6 @@ type secrets struct {
 	sure   []string // of -secret-env, whatever they are
 	names  []string // passwords that are also a name in their own URL
 }
-
-func (s *secrets) certain(value string) { s.sure = append(s.sure, value) }
 
 // add adds the value of a variable, a flag or a member with a secret name, and the secrets in it.
 func (s *secrets) add(value string) {

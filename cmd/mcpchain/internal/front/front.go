@@ -321,13 +321,11 @@ func (f *Front) older(p *post) {
 			return
 		}
 		p.w.Header().Set(sessionHeader, s.id)
-		s.take(p)
-		if !s.initialized.Load() { // it did not even begin
-			f.leave(s)
-		}
-		return
 	}
 	s.take(p)
+	if id == "" && !s.initialized.Load() { // it did not even begin
+		f.leave(s)
+	}
 }
 
 // admits reports whether a message may pass to the server of a session. A request of credentials that the session does

@@ -73,15 +73,8 @@ func (w *wants) of(method, uri string) bool {
 
 // within returns what of the wants is allowed.
 func (w *wants) within(allowed *wants) wants {
-	both := wants{w.Tools && allowed.Tools, w.Prompts && allowed.Prompts, w.Resources && allowed.Resources, nil}
-	for uri := range w.URIs {
-		if allowed.URIs[uri] {
-			if both.URIs == nil {
-				both.URIs = uris{}
-			}
-			both.URIs[uri] = true
-		}
-	}
+	both := wants{w.Tools && allowed.Tools, w.Prompts && allowed.Prompts, w.Resources && allowed.Resources, maps.Clone(w.URIs)}
+	maps.DeleteFunc(both.URIs, func(uri string, _ bool) bool { return !allowed.URIs[uri] })
 	return both
 }
 
@@ -131,13 +124,12 @@ func (f *Front) subscribed(s *session, p *post) {
 	}
 	st := newStream(p.m.ID)
 	st.of(p)
-	allowed, err := s.subscribe(p.req.Context(), st, &want)
+	allowed, refusal, err := s.subscribe(p.req.Context(), st, &want)
 	defer s.unsubscribe(st)
 	defer st.part(st.reader)
-	var refused *refusedError
 	switch {
-	case errors.As(err, &refused):
-		writeMessage(p.w, statusOf(refused.answer), refused.answer.With(p.m.ID, "id"))
+	case refusal != nil:
+		writeMessage(p.w, statusOf(refusal), refusal.With(p.m.ID, "id"))
 		return
 	case errors.Is(err, errManyURIs):
 		fail(p.w, http.StatusBadRequest, p.m.ID, jsonrpc.CodeInvalidParams, "Invalid message: "+err.Error()+".")
@@ -156,13 +148,9 @@ func acknowledged(id rpc.ID, w wants) *rpc.Message {
 	return rpc.Request(nil, "notifications/subscriptions/acknowledged", params)
 }
 
-// A refusedError is the error of a subscription that the server has refused.
-type refusedError struct{ answer *rpc.Message }
-
-func (e *refusedError) Error() string { return "the server refuses the subscription" }
-
-// subscribe subscribes to what a client wants and nobody before it wanted, and returns what the server allows.
-func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allowed wants, err error) {
+// subscribe subscribes to what a client wants and nobody before it wanted. It returns what the server allows, or its
+// refusal.
+func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allowed wants, refusal *rpc.Message, err error) {
 	s.mu.Lock()
 	had := wants{URIs: uris{}}
 	for _, one := range s.listeners.own {
@@ -192,7 +180,7 @@ func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allow
 	all := slices.Collect(maps.Values(s.listeners.own))
 	s.mu.Unlock()
 	if err != nil {
-		return wants{}, err
+		return wants{}, nil, err
 	}
 	return s.settle(ctx, all, want)
 }
@@ -295,8 +283,8 @@ func changed(id rpc.ID, method, uri string) *rpc.Message {
 	return rpc.Request(nil, method, raw)
 }
 
-// settle waits until the server has said what it allows.
-func (s *session) settle(ctx context.Context, all []*subscription, want *wants) (wants, error) {
+// settle waits until the server has said what it allows, or that it refuses.
+func (s *session) settle(ctx context.Context, all []*subscription, want *wants) (_ wants, refusal *rpc.Message, _ error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("the server does not answer"))
 	defer cancel()
 	allowed := wants{URIs: uris{}}
@@ -304,7 +292,7 @@ func (s *session) settle(ctx context.Context, all []*subscription, want *wants) 
 		select {
 		case <-one.settled:
 		case <-ctx.Done():
-			return wants{}, context.Cause(ctx)
+			return wants{}, nil, context.Cause(ctx)
 		}
 		s.mu.Lock()
 		failed := one.failed
@@ -314,10 +302,10 @@ func (s *session) settle(ctx context.Context, all []*subscription, want *wants) 
 		maps.Copy(allowed.URIs, one.allowed.URIs)
 		s.mu.Unlock()
 		if failed != nil && one.concerns(want) {
-			return wants{}, &refusedError{failed}
+			return wants{}, failed, nil
 		}
 	}
-	return want.within(&allowed), nil
+	return want.within(&allowed), nil, nil
 }
 
 func (s *session) unsubscribe(st *stream) {

@@ -56,12 +56,6 @@ type Check struct {
 	over string
 }
 
-// Over returns the transport that the check is for, "stdio" or "http", "" for both.
-func (c *Check) Over() string { return c.over }
-
-// Looks reports whether the check sends nothing, and looks at the answers to all others.
-func (c *Check) Looks() bool { return c.run == nil }
-
 // A Finding is what a check found.
 type Finding struct {
 	Subject  string `json:"subject,omitempty"` // the tool, or which of several ways

@@ -45,7 +45,7 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	case p.serial <- struct{}{}:
 		return func() { <-p.serial }, nil
 	case <-ctx.Done():
-		return nil, waitedError("other calls that may write", context.Cause(ctx))
+		return nil, notSentError("it waited for other calls that may write", "", context.Cause(ctx))
 	}
 }
 
@@ -85,7 +85,7 @@ func unlearned(method string, req mcp.Request, why error) error {
 	case errors.Is(why, ask.ErrNotListed):
 		return notThere(what, req)
 	default:
-		return unlearnedError(what, why)
+		return notSentError("it could not be found out what the "+what+" takes and does", "The server did not list it in time", why)
 	}
 }
 

@@ -84,24 +84,10 @@ func cancelledError(cause error) error {
 	return fault.New(fault.KindCancelled, errCancelled.Error()).WithParty(fault.PartyCaller).Because(cause)
 }
 
-// notTakenError is for a call that was not sent: the server read nothing until its time was over. cause is the end
-// of that time.
-func notTakenError(cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "this call was not sent: its time was over before the server took it").WithParty(fault.PartyServer).
-		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
-}
-
-// waitedError is for a call that was not sent, because it waited too long: for calls that write, or for the next run
-// of the server.
-func waitedError(what string, cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it waited for "+what).WithParty(fault.PartyServer).
-		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
-}
-
-// unlearnedError is for a call that a guard stops, because the server did not list its target in time.
-func unlearnedError(what string, cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it could not be found out what the "+what+" takes and does").WithParty(fault.PartyServer).
-		WithRetry(fault.Retry{ShouldRetry: true, Reason: "The server did not list it in time", Effect: fault.EffectNone}).Because(cause)
+// notSentError is for a call that was not sent. why says why not, reason is that of the advice, "" for none.
+func notSentError(why, reason string, cause error) error {
+	return fault.New(fault.KindServiceUnavailable, "this call was not sent: "+why).WithParty(fault.PartyServer).
+		WithRetry(fault.Retry{ShouldRetry: true, Reason: reason, Effect: fault.EffectNone}).Because(cause)
 }
 
 func tooLargeError(most int) error {

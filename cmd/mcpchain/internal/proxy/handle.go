@@ -115,7 +115,7 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 				if lost { // it was sent
 					return r, r.err
 				}
-				return reply{}, waitedError("the server, which is started again", context.Cause(ctx))
+				return reply{}, notSentError("it waited for the server, which is started again", "", context.Cause(ctx))
 			}
 			if second = second || lost; !lost || p.reads(ctx, c.Method, req) { // the next session may have to say what reads
 				continue

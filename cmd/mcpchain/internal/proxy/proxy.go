@@ -352,7 +352,7 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 		case <-time.After(max(wait, 10*time.Millisecond)): // back may be set meanwhile
 		case <-p.life.Done():
 		case <-ctx.Done():
-			return nil, waitedError("the server, which is started again", context.Cause(ctx))
+			return nil, notSentError("it waited for the server, which is started again", "", context.Cause(ctx))
 		case <-giveUp.C:
 			return nil, notRunningError(soon)
 		}
@@ -501,7 +501,11 @@ func (p *Proxy) notification(m *rpc.Message) {
 	case "notifications/initialized":
 		p.session.initialized(m)
 		if up == nil { // the server died before, and the restored session may have missed this
-			go p.late(m)
+			go func() {
+				if up, err := p.current(p.life); err == nil {
+					up.send(m)
+				}
+			}()
 			return
 		}
 	case "notifications/cancelled":
@@ -513,13 +517,6 @@ func (p *Proxy) notification(m *rpc.Message) {
 		}
 	}
 	if up != nil {
-		up.send(m)
-	}
-}
-
-// late sends a notification when there is a server again.
-func (p *Proxy) late(m *rpc.Message) {
-	if up, err := p.current(p.life); err == nil {
 		up.send(m)
 	}
 }
@@ -597,7 +594,10 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 
 // call runs a call and writes its answer.
 func (p *Proxy) call(ctx context.Context, c *request) {
-	defer p.guard(func() { p.broken(c) })
+	defer p.guard(func() {
+		p.forget(c)
+		p.write(rpc.Failed(c.ID, internal()))
+	})
 	req := p.session.request(c.Message, c.extra)
 	if req == nil {
 		p.forget(c)

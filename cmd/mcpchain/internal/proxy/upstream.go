@@ -184,7 +184,7 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 			case errors.Is(cause, errCancelled):
 				return reply{}, cancelledError(&call.ElsewhereError{Err: cause})
 			case !sent:
-				return reply{}, notTakenError(cause)
+				return reply{}, notSentError("its time was over before the server took it", "", cause)
 			default:
 				return reply{}, &call.ElsewhereError{Err: cause}
 			}

@@ -81,16 +81,14 @@ func (m *Message) Text(path ...string) string {
 }
 
 // Token returns the token under which a request wants to hear of its progress, nil if there is none.
-func (m *Message) Token() ID {
-	if token := ID(m.doc.Value("params", "_meta", "progressToken")); token.Key() != "" {
-		return token
-	}
-	return nil
-}
+func (m *Message) Token() ID { return m.id("params", "_meta", "progressToken") }
 
 // Cancels returns the ID of the request that a notification cancels, nil if it names none.
-func (m *Message) Cancels() ID {
-	if id := ID(m.doc.Value("params", "requestId")); id.Key() != "" {
+func (m *Message) Cancels() ID { return m.id("params", "requestId") }
+
+// id returns the ID at a path of [Message.Value], nil if there is no legal one.
+func (m *Message) id(path ...string) ID {
+	if id := ID(m.doc.Value(path...)); id.Key() != "" {
 		return id
 	}
 	return nil
