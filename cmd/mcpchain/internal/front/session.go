@@ -86,7 +86,9 @@ func (s *session) idle() time.Duration {
 func (s *session) take(p *post) {
 	m := p.m
 	if !m.IsRequest() {
-		s.touch()
+		s.mu.Lock()
+		s.used = time.Now()
+		s.mu.Unlock()
 		s.proxy.Receive(m, p.extra)
 		if m.Method == "notifications/cancelled" { // nothing will come any more
 			s.cancelled(m)
@@ -128,12 +130,6 @@ func (s *session) refuse(p *post, why error) {
 		return
 	}
 	fail(p.w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "Invalid message: "+why.Error()+".")
-}
-
-func (s *session) touch() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used = time.Now()
 }
 
 var errUsed = errors.New("the ID is that of a request that is not answered yet")
