@@ -18,9 +18,9 @@ func fingerprint(check string, f probe.Finding) string {
 // may be deleted: then its finding is new.
 const baselineHead = "# What mcpchain check leaves out: CHECK|VERSION OF THE PROTOCOL|SUBJECT. A deleted line is found again.\n"
 
-// readBaseline returns the fingerprints in a file. An error names the line that is none.
+// readBaseline returns the fingerprints in a file. An error names the first line that is not one.
 func readBaseline(path string) (known []string, err error) {
-	raw, err := os.ReadFile(path) //nolint:gosec // who runs the checks names the file
+	raw, err := os.ReadFile(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, fmt.Errorf("%w; -write-baseline makes it", err)
 	}

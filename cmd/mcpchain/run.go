@@ -200,9 +200,8 @@ func loopback(host string) bool {
 	return host == "localhost" || address != nil && address.IsLoopback()
 }
 
-// untilSignal returns a context that ends with a signal that ends the program, and a function that
-// returns the number of that signal, zero for none. A pipe that nobody reads is an error of its
-// write, and no signal: the server is to be ended, too.
+// untilSignal returns a context that ends with a signal to end the program, and a function for its number,
+// zero for none. A pipe without a reader is an error of its write, and not a signal: the server has to end, too.
 func untilSignal() (ctx context.Context, ended func() int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)

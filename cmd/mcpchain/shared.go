@@ -26,12 +26,12 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 )
 
-// openRedis returns the store that many of these programs share. A Redis that is away is no error: what needs
-// it fails until it is there.
+// openRedis returns the store that many of these programs share. A Redis that is away is not an error: what
+// needs it fails until it is there.
 func openRedis(address string, logger *slog.Logger) (shared config.Store, end func(), err error) {
 	opts, err := goredis.ParseURL(address)
 	if err != nil {
-		return nil, nil, errors.New("redis: the URL cannot be read") // its password is no part of what is said
+		return nil, nil, errors.New("redis: the URL cannot be read") // its password must not be repeated
 	}
 	opts.ContextTimeoutEnabled, opts.DialerRetries = true, 1
 	mcpredis.SetLogger(logger)

@@ -31,8 +31,8 @@ type Process struct {
 	ended chan struct{}
 }
 
-// Start starts a process in a process group of its own, so that the interrupt of a terminal
-// reaches it only by way of this process.
+// Start starts a process in a process group of its own: the interrupt of a terminal reaches it only by way of this
+// process.
 func Start(c Command) (*Process, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("child: there is no command")
@@ -74,8 +74,8 @@ func Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// lingering is how long the pipes of a process that has ended may stay open, because something
-// that left its group has them, too.
+// lingering is how long the pipes of an ended process may stay open. Something that left its group may have them,
+// too.
 const lingering = 500 * time.Millisecond
 
 func (p *Process) wait(copied <-chan struct{}, stderr io.Closer) {
@@ -95,8 +95,8 @@ func (p *Process) wait(copied <-chan struct{}, stderr io.Closer) {
 	_ = p.out.SetReadDeadline(time.Now().Add(lingering)) // for a Read that waits already
 }
 
-// output is what a process writes. When the process has ended, no Read waits for what has left its
-// group, and what it wrote before can still be read.
+// output is what a process writes. After its end no Read waits for what has left its group. What it wrote before can
+// still be read.
 type output struct{ p *Process }
 
 func (o output) Read(b []byte) (int, error) {
@@ -135,9 +135,9 @@ func (p *Process) signal(send func(*exec.Cmd)) {
 	}
 }
 
-// Stop ends a process: it has the time of grace to end by itself, as the protocol wants of one whose
-// standard input was closed. Then it is told to end, and a second later its group is killed. Stop
-// returns when the process has ended. A second call may be in more of a hurry than the first.
+// Stop ends a process. It has the time of grace to end by itself, as the protocol wants after the end of its input.
+// Then it is asked to end, and a second later its group is killed. Stop returns when the process has ended. A second
+// call may be in more of a hurry than the first.
 func (p *Process) Stop(grace time.Duration) {
 	if !p.within(grace) {
 		p.signal(endGroup)

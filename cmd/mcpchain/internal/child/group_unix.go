@@ -17,10 +17,9 @@ func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKI
 
 func endGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-// guarded starts a shell that waits for the end of a pipe, of which this process has the other
-// side, and then kills the group of cmd. A process that is killed by SIGKILL can do nothing itself,
-// and the signal for the death of a parent, which Linux has, does not reach grandchildren such as
-// the server behind npx. Without a shell there is no guard.
+// guarded starts a shell that waits for the end of a pipe, and then kills the group of cmd. This process has the
+// other side of the pipe, which closes also if SIGKILL ends it. The signal for the death of a parent, which Linux
+// has, does not reach grandchildren such as the server behind npx. Without a shell there is no guard.
 func guarded(cmd *exec.Cmd) (guard *exec.Cmd, hold io.Closer) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -98,7 +98,8 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 // readers are the readers of failures by their names.
 var readers = map[string]mask.Reader{"": mask.Anyone, "anyone": mask.Anyone, "trusted": mask.Trusted, "operator": mask.Operator}
 
-// readerOf returns who reads failures. Who reads a server's answers over stdio has started it.
+// readerOf returns the configured reader of failures. The default over stdio is Operator: the reader started the
+// server.
 func (c *Config) readerOf() mask.Reader {
 	if c.Reader == "" && c.HTTP == "" {
 		return mask.Operator
@@ -106,7 +107,7 @@ func (c *Config) readerOf() mask.Reader {
 	return readers[c.Reader]
 }
 
-// ForOperator reports whether failures are read by who runs the server.
+// ForOperator reports whether the operator of the server reads failures.
 func (c *Config) ForOperator() bool { return c.readerOf() == mask.Operator }
 
 // Where the health of the program is asked over HTTP.

@@ -1,10 +1,8 @@
-// Package config reads what "mcpchain run" is told, from its flags and from one file, and makes the
-// middlewares of it.
+// Package config reads the flags and the file of "mcpchain run", and makes the middlewares of them.
 package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,14 +10,19 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/mcpchain/mcpchain/internal/near"
 )
 
-// A Config is everything that can be set. The file is JSON with these names, each of which but
-// tool_deadlines and rules is a flag, too, with "-" for "_"; that of headers is -header.
+// A Config is everything that can be set. The file is JSON with these names. Each but tool_deadlines and rules is a
+// flag, too, with "-" for "_"; headers is -header.
 type Config struct {
 	Command []string          `json:"command,omitempty"`
 	To      string            `json:"to,omitempty"`
@@ -112,76 +115,39 @@ func (c *Config) load(path string) error {
 }
 
 func (c *Config) read(text []byte) error {
-	if err := keys(text, reflect.TypeFor[Config](), ""); err != nil {
+	err := json.Unmarshal(text, c, json.RejectUnknownMembers(true), jsonv1.MergeWithLegacySemantics(true))
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(int(syntax.ByteOffset), len(text))], []byte("\n")), syntax.Err)
+	}
+	wrong, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
 		return err
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if err := dec.Decode(c); err != nil {
-		return plain(err, text)
+	in, last := "", ""
+	for last = range wrong.JSONPointer.Tokens() {
+		if _, err := strconv.Atoi(last); err == nil {
+			in += "[" + last + "]"
+		} else {
+			in = strings.TrimPrefix(in+"."+last, ".")
+		}
 	}
-	if dec.More() {
-		return errors.New("there is more than one JSON value")
-	}
-	return nil
-}
-
-// plain words an error of the decoder for somebody who wrote a file.
-func plain(err error, text []byte) error {
-	var wrong *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n")), err)
-	case !errors.As(err, &wrong):
-		return err
-	case wrong.Field == "":
+	case in == "":
 		return errors.New("it is no JSON object with names and values")
+	case errors.Is(err, json.ErrUnknownName):
+		var names []string
+		for field := range wrong.GoType.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+		return unknown("key", in, near.Matches(last, names))
+	case wrong.GoType.Kind() == reflect.Slice:
+		return fmt.Errorf("%q is no list", in)
+	case wrong.Err != nil && wrong.JSONKind == '"': // such as a duration
+		return fmt.Errorf("%q: %w", in, wrong.Err)
 	default:
-		return fmt.Errorf("%q may not have a value of the type %s", wrong.Field, wrong.Value)
+		return fmt.Errorf("%q may not have a value of the type %s", in, wrong.JSONKind)
 	}
-}
-
-// keys refuses the names that a struct, or one in it, does not have, and durations that are none.
-func keys(text []byte, t reflect.Type, in string) error {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		return plain(err, text)
-	}
-	fields := map[string]reflect.Type{}
-	var names []string
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		fields[name] = field.Type
-		names = append(names, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		field, ok := fields[name]
-		if !ok {
-			return unknown("key", in+name, near.Matches(name, names))
-		}
-		if field.Kind() != reflect.Slice || field.Elem().Kind() != reflect.Struct {
-			if field.Kind() == reflect.Pointer && field.Elem().Kind() == reflect.Struct && string(members[name]) != "null" {
-				if err := keys(members[name], field.Elem(), in+name+"."); err != nil {
-					return err
-				}
-			}
-			var wrong *json.UnmarshalTypeError
-			if err := json.Unmarshal(members[name], reflect.New(field).Interface()); err != nil && !errors.As(err, &wrong) {
-				return fmt.Errorf("%q: %w", in+name, err) // the decoder of the whole does not say of which name
-			}
-			continue
-		}
-		var items []json.RawMessage
-		if err := json.Unmarshal(members[name], &items); err != nil {
-			return fmt.Errorf("%q is no list", in+name)
-		}
-		for i, item := range items {
-			if err := keys(item, field.Elem(), fmt.Sprintf("%s%s[%d].", in, name, i)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func unknown(what, name string, matches []string) error {
@@ -270,7 +236,7 @@ func (c *Config) checkHTTP() error {
 // headers.
 func (c *Config) Text() ([]byte, error) {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	enc := jsonv1.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	err := enc.Encode(c.shown())

@@ -16,9 +16,9 @@ import (
 // addresses are URLs in a text.
 var addresses = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
-// credentials finds the passwords in the URLs of a text, the tokens that stand for a user, and the secret
-// parameters. user says that it is the name of a user beside a password, name that the URL has the password also
-// as the name of its user, host or database.
+// credentials finds passwords in the URLs of a text, tokens in the place of a user, and secret parameters. user says
+// that a value is the name of a user beside a password. name says that a password is also the user, the host or the
+// database of its URL.
 func credentials(text string, found func(value string, user, name bool) string) string {
 	return addresses.ReplaceAllStringFunc(text, func(address string) string {
 		scheme, rest, _ := strings.Cut(address, "://")

@@ -64,8 +64,8 @@ func pathLike(value string) bool {
 		letter && len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/')
 }
 
-// existingPath reports whether a value is the path of something here, or of something that may come to be in a
-// directory that is here. Every path has a root, so that this does not count.
+// existingPath reports whether a value is the path of something here, or of a possible entry of a directory that is
+// here. Every path has a root, so that this does not count.
 func existingPath(value string) bool {
 	if !pathLike(value) || strings.ContainsAny(value, "\r\n") {
 		return false

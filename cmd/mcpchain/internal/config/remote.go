@@ -81,8 +81,8 @@ func (c *Config) checkRemote() error {
 // reference is what stands in a header for an environment variable.
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// Header returns the headers for a server that is reached over HTTP, and the values in them and in
-// its URL that are secrets: those of headers whose names say so, and those of the environment.
+// Header returns the headers for a server over HTTP, and the secrets in them and in its URL. Those are the values of
+// headers with secret names, and of environment variables.
 func (c *Config) Header(lookup func(name string) (string, bool)) (header http.Header, secrets []string, err error) {
 	header = http.Header{}
 	for name, text := range c.Headers {
@@ -107,7 +107,7 @@ func (c *Config) Header(lookup func(name string) (string, bool)) (header http.He
 	return header, append(secrets, RemoteSecrets(c.To, header)...), nil
 }
 
-// RemoteSecrets returns the values of a header and of a URL that are secrets, of a server that is reached over HTTP.
+// RemoteSecrets returns the secrets in the URL and the headers for a server over HTTP.
 func RemoteSecrets(address string, header http.Header) []string {
 	secrets := secretsOfURL(address)
 	for name, values := range header {
@@ -135,8 +135,8 @@ func secretHeader(name string) bool {
 	return scrub.SecretName(name) || strings.HasSuffix(strings.ToLower(name), "key")
 }
 
-// secretsIn returns the parts of a header that are secret by themselves: the whole, the credentials
-// behind a scheme such as Bearer, the password in those of Basic, and the values of cookies.
+// secretsIn returns the parts of a header that are secret by themselves: the whole, credentials behind a scheme such
+// as Bearer, a password of Basic, and the values of cookies.
 func secretsIn(value string) []string {
 	all := []string{value}
 	if scheme, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;,") {

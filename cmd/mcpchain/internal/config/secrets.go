@@ -14,15 +14,15 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/hide"
 )
 
-// Hider returns a function that replaces the values of secrets in a text, in every form (package hide): of the
-// environment variables whose names say secret, of those in more, of the credentials in other variables, and of
-// those in the arguments of the command. env is that of the server. known are values that are secrets.
+// Hider returns a function that replaces the values of secrets in a text, in every form (package hide). Secrets are
+// those in known, and the values of variables in more, and of those with secret names. So are credentials in other
+// variables and in the command. env is the environment of the server.
 func Hider(env, command, more []string, known ...string) func(text string) string {
 	var s secrets
 	for _, one := range env {
 		name, value, _ := strings.Cut(one, "=")
 		if slices.Contains(more, name) {
-			s.certain(value)
+			s.sure = append(s.sure, value)
 		}
 		if secretVariable(name, value) {
 			s.add(value)
@@ -49,9 +49,7 @@ type secrets struct {
 	names  []string // passwords that are also a name in their own URL
 }
 
-func (s *secrets) certain(value string) { s.sure = append(s.sure, value) }
-
-// add adds the value of a variable, a flag or a member whose name says secret, and what such a value has in it.
+// add adds the value of a variable, a flag or a member with a secret name, and the secrets in it.
 func (s *secrets) add(value string) {
 	if harmlessURL(value) {
 		return
@@ -90,8 +88,8 @@ func printable(text string) bool {
 	})
 }
 
-// inside adds the secrets that a value has in it, whatever its own name is: the credentials of a header and of a URL,
-// those behind their names, as in "Server=db;Password=x", and the members of JSON.
+// inside adds the secrets in a value, whatever its own name is: credentials of headers and URLs, members of JSON,
+// and values behind secret names, as in "Server=db;Password=x".
 func (s *secrets) inside(value string) {
 	const most = 256 << 10
 	if len(value) > most || strings.HasPrefix(value, "()") { // a function of a shell

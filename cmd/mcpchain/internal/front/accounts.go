@@ -9,14 +9,14 @@ import (
 	"github.com/mcpchain/mcpchain/transport"
 )
 
-// A thing is what callers hold of the program, and what has a bound for each of them and one for all.
+// A thing is what callers hold of the program. It has a bound for each caller, and one for all.
 type thing int
 
 const (
 	sessions      thing = iota // whose servers run
 	calls                      // that run
 	subscriptions              // of clients: each, and each KiB of its URIs
-	asked                      // what a server that many share keeps of those, also for clients that have gone
+	asked                      // what a shared server keeps of those, also for clients that have gone
 	bodies                     // bytes of requests that are not answered
 	waiting                    // bytes of what clients have not read
 	kept                       // bytes of what clients may read again
@@ -30,8 +30,8 @@ func (t thing) String() string {
 	}[t]
 }
 
-// leastEach is how much of a thing that is counted by few a caller may have at least, but for one that is left to
-// others: who is alone on a machine needs more than a half of little.
+// leastEach is how much a caller may have at least of a thing that is counted by few, if one is left to others. The
+// only user of a machine needs more than a half of little.
 const leastEach = 10
 
 // fewForAll is how much of a thing is so little that it is for one user alone.
@@ -40,8 +40,8 @@ const fewForAll = 3
 // accounts are what all callers hold.
 type accounts [things]table.Quota
 
-// newAccounts returns the accounts of a Front. What a caller may have is a half of what all may, so that nobody who
-// is alone finds less than it needs, and nobody can take what others need.
+// newAccounts returns the accounts of a Front. A caller may have a half of what all may. So a caller that is alone
+// has enough, and none can take what others need.
 func newAccounts(o *Options) *accounts {
 	a := &accounts{}
 	of := func(t thing, all int64) {
@@ -84,10 +84,10 @@ func noPlace(err error) (status int, label string) {
 	return http.StatusServiceUnavailable, "Service unavailable: "
 }
 
-// A purse is what one caller holds. The zero value counts nothing: it is that of the program.
+// A purse is what one caller holds. The zero value, for the program itself, counts nothing.
 type purse struct {
 	accounts *accounts
-	caller   string // "" for nobody, for whom only the bounds of all hold
+	caller   string // "" for an unknown one: only the bounds of all hold
 }
 
 // take counts n more of a thing, or returns a *[boundError] and counts nothing.

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
-// callerOf tells callers apart by their credentials, nil if they have none. Whether those are any good is for
-// others to say: who has made some up has nobody else's.
+// callerOf tells callers apart by their credentials, nil if they have none. The credentials are not verified here:
+// invented ones match no other caller's.
 func callerOf(header http.Header) *auth.TokenInfo {
 	if name := nameOf(header.Get("Authorization")); name != "" {
 		return &auth.TokenInfo{UserID: "credentials " + name}
@@ -22,7 +22,7 @@ func callerOf(header http.Header) *auth.TokenInfo {
 	return nil
 }
 
-// nameOf returns a name for credentials that says nothing of them, "" if there are none.
+// nameOf returns a name for credentials that does not reveal them, "" if there are none.
 func nameOf(authorization string) string {
 	if authorization == "" {
 		return ""
@@ -31,8 +31,8 @@ func nameOf(authorization string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Caller names whom the bounds hold for: the principal whose credentials the server has accepted before, else the
-// address. Who invents credentials has the bounds of its address.
+// Caller names the caller for the bounds: the principal, if the server has accepted its credentials before, else the
+// address. Invented credentials have the bounds of their address.
 func (f *Front) Caller(req *http.Request) string {
 	if name := nameOf(req.Header.Get("Authorization")); name != "" {
 		if _, ok := f.accepted.Get(name); ok {
@@ -44,7 +44,7 @@ func (f *Front) Caller(req *http.Request) string {
 
 func principal(name string) string { return "credentials " + name }
 
-// purse is that of the caller.
+// purse returns the purse of a request's caller.
 func (f *Front) purse(req *http.Request) purse { return purse{f.accounts, f.Caller(req)} }
 
 // address returns the part of a client's address that it does not choose itself. Of a request of a trusted proxy it

@@ -1,7 +1,6 @@
-// Package front offers a server to many clients over streamable HTTP. Each client of 2025-11-25 and older
-// has a session with a server of its own; all clients since 2026-07-28, which has no sessions, share one.
-// What the servers answer passes as bytes, which is why this is no handler of the SDK: that refuses methods
-// that it does not know, and writes results anew.
+// Package front offers a server to many clients over streamable HTTP. Each client of 2025-11-25 and older has a
+// session with a server of its own; all clients since 2026-07-28, which has no sessions, share one. The answers of
+// servers pass as bytes. A handler of the SDK would refuse unknown methods, and write results anew.
 package front
 
 import (
@@ -322,13 +321,11 @@ func (f *Front) older(p *post) {
 			return
 		}
 		p.w.Header().Set(sessionHeader, s.id)
-		s.take(p)
-		if !s.initialized.Load() { // it did not even begin
-			f.leave(s)
-		}
-		return
 	}
 	s.take(p)
+	if id == "" && !s.initialized.Load() { // it did not even begin
+		f.leave(s)
+	}
 }
 
 // admits reports whether a message may pass to the server of a session. A request of credentials that the session does
@@ -376,7 +373,7 @@ func saidVersion(m *rpc.Message) string {
 	return m.Text("params", "_meta", "io.modelcontextprotocol/protocolVersion")
 }
 
-// older versions, of which a client of modern that finds no server for it may take one.
+// olderVersions are those that a client of modern may take, if no server speaks modern.
 var olderVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26"}
 
 // modern is the first version without sessions.

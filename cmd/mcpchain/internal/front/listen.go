@@ -17,10 +17,9 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// Servers on the SDK keep one subscription for each session, the last one, and forget it when any of them
-// ends. So clients that share a server do not subscribe there themselves: the session does, once for all
-// lists, and once for each resource, and gives what comes to those who want it. It never ends a
-// subscription, as long as it lasts itself.
+// Servers on the SDK keep one subscription for each session, the last one, and forget it when any ends. So clients
+// that share a server do not subscribe there themselves. The session subscribes once for all lists, and once for
+// each resource, and passes on what comes. It ends subscriptions only to renew them all.
 
 // wants are what a client subscribes to.
 type wants struct {
@@ -74,15 +73,8 @@ func (w *wants) of(method, uri string) bool {
 
 // within returns what of the wants is allowed.
 func (w *wants) within(allowed *wants) wants {
-	both := wants{w.Tools && allowed.Tools, w.Prompts && allowed.Prompts, w.Resources && allowed.Resources, nil}
-	for uri := range w.URIs {
-		if allowed.URIs[uri] {
-			if both.URIs == nil {
-				both.URIs = uris{}
-			}
-			both.URIs[uri] = true
-		}
-	}
+	both := wants{w.Tools && allowed.Tools, w.Prompts && allowed.Prompts, w.Resources && allowed.Resources, maps.Clone(w.URIs)}
+	maps.DeleteFunc(both.URIs, func(uri string, _ bool) bool { return !allowed.URIs[uri] })
 	return both
 }
 
@@ -93,7 +85,7 @@ type subscription struct {
 	allowed wants         // once it is settled
 	failed  *rpc.Message  // the answer, if there is one: it has not begun, or it has ended
 	settled chan struct{} // closed when the server has acknowledged or refused it
-	purse   purse         // of the client for whom it began
+	purse   purse         // of the client for which it began
 	cost    int           // what it takes there
 }
 
@@ -132,13 +124,12 @@ func (f *Front) subscribed(s *session, p *post) {
 	}
 	st := newStream(p.m.ID)
 	st.of(p)
-	allowed, err := s.subscribe(p.req.Context(), st, &want)
+	allowed, refusal, err := s.subscribe(p.req.Context(), st, &want)
 	defer s.unsubscribe(st)
 	defer st.part(st.reader)
-	var refused *refusedError
 	switch {
-	case errors.As(err, &refused):
-		writeMessage(p.w, statusOf(refused.answer), refused.answer.With(p.m.ID, "id"))
+	case refusal != nil:
+		writeMessage(p.w, statusOf(refusal), refusal.With(p.m.ID, "id"))
 		return
 	case errors.Is(err, errManyURIs):
 		fail(p.w, http.StatusBadRequest, p.m.ID, jsonrpc.CodeInvalidParams, "Invalid message: "+err.Error()+".")
@@ -157,13 +148,9 @@ func acknowledged(id rpc.ID, w wants) *rpc.Message {
 	return rpc.Request(nil, "notifications/subscriptions/acknowledged", params)
 }
 
-// refusedError is that of a subscription that the server has refused.
-type refusedError struct{ answer *rpc.Message }
-
-func (e *refusedError) Error() string { return "the server refuses the subscription" }
-
-// subscribe subscribes to what a client wants and nobody before it wanted, and returns what the server allows.
-func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allowed wants, err error) {
+// subscribe subscribes to what a client wants and nobody before it wanted. It returns what the server allows, or its
+// refusal.
+func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allowed wants, refusal *rpc.Message, err error) {
 	s.mu.Lock()
 	had := wants{URIs: uris{}}
 	for _, one := range s.listeners.own {
@@ -193,7 +180,7 @@ func (s *session) subscribe(ctx context.Context, st *stream, want *wants) (allow
 	all := slices.Collect(maps.Values(s.listeners.own))
 	s.mu.Unlock()
 	if err != nil {
-		return wants{}, err
+		return wants{}, nil, err
 	}
 	return s.settle(ctx, all, want)
 }
@@ -228,7 +215,7 @@ func (s *session) plan(of purse, cost int, w wants) *rpc.Message {
 }
 
 func (s *session) send(m *rpc.Message) {
-	m.Authorization = s.authorization // it is that of all clients, if the server gets it
+	m.Authorization = s.authorization // that of all clients, if the server gets it
 	s.proxy.Receive(m, &mcp.RequestExtra{Header: http.Header{}})
 }
 
@@ -238,9 +225,8 @@ const (
 	renewPause = time.Second // until a server has forgotten those before, as ending them ends others, too
 )
 
-// renew subscribes anew to what clients want now, when there are as many subscriptions as may be: most are for
-// clients that have gone. What changes meanwhile nobody sees, so all clients are told that it may have changed.
-// The caller holds the lock.
+// renew subscribes anew to what clients want now, when the bound of subscriptions is reached: most are for clients
+// that have gone. Changes meanwhile are lost, so all clients are told of possible ones. The caller holds the lock.
 func (s *session) renew() {
 	if time.Since(s.listeners.renewed) < renewAgain {
 		return
@@ -259,7 +245,7 @@ func (s *session) renew() {
 	}
 	of, cost := purse{s.purse.accounts, ""}, max(all.URIs.cost(), leastCost)
 	of.put(asked, cost)
-	m := s.plan(of, cost, all) // who comes meanwhile waits for it
+	m := s.plan(of, cost, all) // new clients wait for it
 	planned := s.listeners.own[m.ID.Key()]
 	s.logger.Info("the subscriptions of clients that have gone end", slog.Int("subscriptions", len(ended)))
 	go func() {
@@ -297,8 +283,8 @@ func changed(id rpc.ID, method, uri string) *rpc.Message {
 	return rpc.Request(nil, method, raw)
 }
 
-// settle waits until the server has said what it allows.
-func (s *session) settle(ctx context.Context, all []*subscription, want *wants) (wants, error) {
+// settle waits until the server has said what it allows, or that it refuses.
+func (s *session) settle(ctx context.Context, all []*subscription, want *wants) (_ wants, refusal *rpc.Message, _ error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("the server does not answer"))
 	defer cancel()
 	allowed := wants{URIs: uris{}}
@@ -306,7 +292,7 @@ func (s *session) settle(ctx context.Context, all []*subscription, want *wants) 
 		select {
 		case <-one.settled:
 		case <-ctx.Done():
-			return wants{}, context.Cause(ctx)
+			return wants{}, nil, context.Cause(ctx)
 		}
 		s.mu.Lock()
 		failed := one.failed
@@ -316,10 +302,10 @@ func (s *session) settle(ctx context.Context, all []*subscription, want *wants) 
 		maps.Copy(allowed.URIs, one.allowed.URIs)
 		s.mu.Unlock()
 		if failed != nil && one.concerns(want) {
-			return wants{}, &refusedError{failed}
+			return wants{}, failed, nil
 		}
 	}
-	return want.within(&allowed), nil
+	return want.within(&allowed), nil, nil
 }
 
 func (s *session) unsubscribe(st *stream) {
@@ -339,7 +325,7 @@ func (s *session) listened(m *rpc.Message) bool {
 		if own == nil {
 			return false
 		}
-		// It has ended. Whoever subscribes next begins a new one.
+		// It has ended. The next client that subscribes begins a new one.
 		s.drop(m.ID.Key())
 		if own.failed == nil {
 			own.failed = m

@@ -8,7 +8,7 @@ import (
 // A memory keeps the last events of a session, for a client that has lost its connection. The oldest are
 // forgotten first. It may be used concurrently.
 type memory struct {
-	purse purse // of who began the session
+	purse purse // of the client that began the session
 
 	mu    sync.Mutex
 	kept  []keptEvent // in their order
@@ -41,31 +41,30 @@ func (m *memory) keep(stream, by string, e event) {
 		m.forgetFirst()
 	}
 	m.kept, m.bytes = append(m.kept, keptEvent{e, stream, by, time.Now()}), m.bytes+len(e.m.Line)
-	m.drop(func() bool { return len(m.kept) > 1 && (len(m.kept) > maxKept || m.bytes > maxKeptBytes) })
+	for len(m.kept) > 1 && (len(m.kept) > maxKept || m.bytes > maxKeptBytes) {
+		m.forgetFirst()
+	}
 }
 
 // forget forgets everything.
 func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.drop(func() bool { return len(m.kept) > 0 })
+	for len(m.kept) > 0 {
+		m.forgetFirst()
+	}
 }
 
 // age forgets what is old.
 func (m *memory) age() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.drop(func() bool { return len(m.kept) > 0 && time.Since(m.kept[0].at) > maxKeptTime })
-}
-
-// drop forgets the oldest as long as that is too much. The caller holds the lock.
-func (m *memory) drop(tooMuch func() bool) {
-	for tooMuch() {
+	for len(m.kept) > 0 && time.Since(m.kept[0].at) > maxKeptTime {
 		m.forgetFirst()
 	}
 }
 
-// forgetFirst is for who holds the lock.
+// forgetFirst forgets the oldest. The caller holds the lock.
 func (m *memory) forgetFirst() {
 	size := len(m.kept[0].m.Line)
 	m.bytes -= size
@@ -84,14 +83,6 @@ func (m *memory) by(stream string) string {
 		}
 	}
 	return ""
-}
-
-// size returns how many bytes the events of after have.
-func (m *memory) size(stream string, number int) (size int) {
-	for _, e := range m.after(stream, number) {
-		size += len(e.m.Line)
-	}
-	return size
 }
 
 // after returns the events of a stream that follow one of it.

@@ -160,8 +160,8 @@ func statusOf(m *rpc.Message) int {
 // startLimit bounds how long the server may take until it says which versions it speaks.
 const startLimit = 60 * time.Second
 
-// server returns the session that clients since 2026-07-28 share, and the versions of its server: if that does
-// not speak this one, there is no session. failed is the answer of a server that cannot be asked.
+// server returns the session that clients since 2026-07-28 share, and the versions of its server. If the server does
+// not speak this version, s is nil. failed is the answer of a server that cannot be asked.
 func (f *Front) server(req *http.Request) (s *session, supported []string, failed *rpc.Message, err error) {
 	of := f.sharedBy(req.Header)
 	of.mu.Lock()
@@ -216,8 +216,8 @@ func (f *Front) sharedBy(header http.Header) *shared {
 
 func isModern(version string) bool { return version >= modern }
 
-// discover asks the server which versions it speaks. One that does not know the question speaks older ones. It is
-// nil if the server refuses who asks; failed is its answer if it cannot be asked.
+// discover asks the server for its versions. One that does not know the question speaks older ones. supported is nil
+// if the server refuses the client; failed is its answer if it cannot be asked.
 func (s *session) discover(ctx context.Context) (supported []string, failed *rpc.Message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit) // others wait for the same
 	defer cancel()
@@ -248,8 +248,8 @@ func (s *session) discover(ctx context.Context) (supported []string, failed *rpc
 	}
 }
 
-// ask sends a request that is no client's, and returns the answer, nil if none comes until ctx ends. Its
-// credentials are those of the client for which it is asked.
+// ask sends a request of the program itself, and returns the answer, nil if none comes until ctx ends. authorization
+// is that of the client for which it asks.
 func (s *session) ask(ctx context.Context, authorization, method string, params json.RawMessage) *rpc.Message {
 	m := rpc.Request(rpc.NumberID(0), method, params)
 	st := newStream(m.ID)
@@ -282,13 +282,13 @@ func (s *session) ask(ctx context.Context, authorization, method string, params 
 
 const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 
-// ownMeta is the _meta of the requests that are no client's.
+// ownMeta is the _meta of the program's own requests.
 const ownMeta = `{"io.modelcontextprotocol/protocolVersion":"` + modern + `","io.modelcontextprotocol/clientInfo":{"name":"mcpchain","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
 // passed gives a request or a notification of the server to the client that it is for. What might be for
 // somebody else is dropped. The caller holds the lock.
 func (s *session) passed(m *rpc.Message) {
-	if m.ID != nil { // there are no requests of servers any more
+	if m.ID != nil { // servers send no requests any more
 		refused := rpc.Failed(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client takes no requests"})
 		select {
 		case s.refusing <- struct{}{}: // one that does not read must not pile them up

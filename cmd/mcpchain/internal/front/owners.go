@@ -39,8 +39,8 @@ func (s *session) belongs(name string) bool {
 	return slices.Contains(s.owners, name)
 }
 
-// accepts notes that the server has answered a message with 2xx: who sent it is one that the session belongs to, and
-// what it holds from now on is its own, whoever shares its address.
+// accepts notes that the server has answered a message with 2xx: the session belongs to its sender, too. What the
+// sender holds from now on is its own, although others share its address.
 func (f *Front) accepts(s *session, authorization string) {
 	name := nameOf(authorization)
 	if name != "" {

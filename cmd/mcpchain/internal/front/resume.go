@@ -42,7 +42,10 @@ func (s *session) resume(w http.ResponseWriter, req *http.Request, id string) {
 		st = newStream(nil)
 		st.name, st.memory, st.ended = "", s.memory, true
 	}
-	again := s.memory.size(st.name, number)
+	again := 0
+	for _, e := range s.memory.after(st.name, number) {
+		again += len(e.m.Line)
+	}
 	if err := st.purse.take(waiting, again); err != nil { // many may come back for one answer
 		s.mu.Unlock()
 		unavailable(w, nil, err)

@@ -29,9 +29,9 @@ type session struct {
 
 	mu      sync.Mutex
 	owners  owners
-	purse   purse              // of who began it
+	purse   purse              // of the client that began it
 	holds   bool               // it is counted there
-	proven  bool               // by the principal whom the server has accepted
+	proven  bool               // by credentials that the server has accepted
 	streams map[string]*stream // of requests, by the keys of the IDs that the proxy knows them by
 	newest  []*stream          // the same, in their order
 	tokens  map[string]*stream // by the keys of the tokens that the server knows for their progress
@@ -46,7 +46,7 @@ type session struct {
 
 	shared    bool          // by many clients: see modern.go
 	single    bool          // all of them have the same credentials
-	refusing  chan struct{} // those who refuse a request of the server
+	refusing  chan struct{} // one for each refusal of a server's request that is under way
 	next      int           // the number of the next request of theirs, or of the next stream
 	listeners listeners
 	tools     tools
@@ -86,7 +86,9 @@ func (s *session) idle() time.Duration {
 func (s *session) take(p *post) {
 	m := p.m
 	if !m.IsRequest() {
-		s.touch()
+		s.mu.Lock()
+		s.used = time.Now()
+		s.mu.Unlock()
 		s.proxy.Receive(m, p.extra)
 		if m.Method == "notifications/cancelled" { // nothing will come any more
 			s.cancelled(m)
@@ -104,7 +106,7 @@ func (s *session) take(p *post) {
 	}
 	defer s.close(m.ID.Key(), st, st.reader)
 	how := manner{reader: st.reader, json: p.json, within: quiet}
-	if m.Method != "initialize" && s.speaks() >= primed { // who loses that begins anew
+	if m.Method != "initialize" && s.speaks() >= primed { // a client that loses its answer begins anew
 		how.json, how.within, how.first = p.json && s.patient > 0, s.patient, st.priming()
 	}
 	s.proxy.Receive(m, p.extra)
@@ -128,12 +130,6 @@ func (s *session) refuse(p *post, why error) {
 		return
 	}
 	fail(p.w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "Invalid message: "+why.Error()+".")
-}
-
-func (s *session) touch() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used = time.Now()
 }
 
 var errUsed = errors.New("the ID is that of a request that is not answered yet")
@@ -164,8 +160,8 @@ func (s *session) open(key string, st *stream) error {
 	return nil
 }
 
-// link lets what the server says by itself go to a stream, and lets its client come back for it. The stream is of who
-// the session belongs to. The caller holds the lock.
+// link lets what the server says by itself go to a stream, and lets its client come back for it. The stream is of an
+// owner of the session. The caller holds the lock.
 func (s *session) link(st *stream) {
 	st.linked = true
 	s.newest = append(s.newest, st)
@@ -177,8 +173,8 @@ func (s *session) link(st *stream) {
 	}
 }
 
-// close ends what open began. What the client may come back for goes on. The ID of a call that goes on stays in
-// use, or its answer would be taken for that of another call.
+// close ends what open began. What the client may come back for goes on. The ID of a running call stays in use: its
+// answer must not be taken for that of another call.
 func (s *session) close(key string, st *stream, reader int) {
 	s.mu.Lock()
 	unread, back := st.part(reader)
@@ -194,7 +190,7 @@ func (s *session) close(key string, st *stream, reader int) {
 	}
 }
 
-// forget is for who holds the lock.
+// forget ends a stream whose answer is there, or comes no more. The caller holds the lock.
 func (s *session) forget(key string, st *stream) {
 	if s.streams[key] != st {
 		return
@@ -230,7 +226,7 @@ func (s *session) cancelled(m *rpc.Message) {
 	}
 }
 
-// cancelledCode is that of the failures of cancelled calls, see internal/kinds.
+// cancelledCode is the code of cancelled calls, see internal/kinds.
 const cancelledCode = 499
 
 // finish ends all streams, when the server has ended for good.

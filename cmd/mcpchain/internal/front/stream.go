@@ -16,8 +16,8 @@ import (
 )
 
 // A stream carries messages of a server to one client: what belongs to one request, up to its answer, or what
-// belongs to none. In a session its events have numbers, and a client that has lost its connection reads on
-// with another one. In 2026-07-28 there is no such thing any more.
+// belongs to none. In a session its events have numbers, and a client that has lost its connection reads on with
+// another one. Version 2026-07-28 has no such numbers.
 type stream struct {
 	id    rpc.ID       // of the request, as the client sent it; nil for what belongs to none
 	token rpc.ID       // for its progress, as the client sent it; nil if it wants none
@@ -26,7 +26,7 @@ type stream struct {
 	list  *rpc.Message // the request, if it is one for the tools
 
 	by     string // the name of the credentials of its request
-	purse  purse  // of who has sent it
+	purse  purse  // of the client that has sent it
 	body   int    // its bytes
 	begun  bool   // it is counted as a call that runs; see begin
 	linked bool   // it is of an owner of the session; see session.link, whose lock guards it
@@ -40,7 +40,7 @@ type stream struct {
 	count  int  // of all events; the first of them primes
 	first  bool // the client may have the ID of an event
 	ended  bool // nothing more comes
-	reader int  // the number of who reads it, zero if nobody does
+	reader int  // the number of its reader, zero if it has none
 	last   int  // of those
 	ready  chan struct{}
 }
@@ -59,8 +59,8 @@ func (s *stream) of(p *post) {
 	s.by, s.purse, s.body = nameOf(p.m.Authorization), p.purse, len(p.m.Line)
 }
 
-// begin counts the request as a call that runs, with its bytes. One whose client does not read what waits already is
-// refused: its answer would find no place. Call settle when it has ended.
+// begin counts the request as a call that runs, with its bytes. It refuses a client that has not read what waits
+// already: the answer would find no place. Call settle when it has ended.
 func (s *stream) begin() error {
 	if err := s.purse.take(waiting, 1); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *stream) settle() {
 	}
 }
 
-// The bounds of the bytes that wait for a client that reads slowly, and for one that does not read yet, beside those of
-// its caller and of all.
+// The bounds of the bytes that wait for a slow client, and for one that does not read yet. The bounds of its caller,
+// and of all, hold besides.
 const (
 	maxWaiting = 16 << 20
 	maxBacklog = 1 << 20
@@ -138,7 +138,7 @@ func dropped(id rpc.ID, why error) *rpc.Message {
 		"The server has answered it: what the call does may have been done.\nSuggestion: Read the answers of the other calls first."})
 }
 
-// end ends a stream without an answer. What waits is for who reads it.
+// end ends a stream without an answer. Its reader still gets what waits.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +161,8 @@ func (s *stream) wake() {
 	}
 }
 
-// take makes somebody the reader of the stream, of what follows an event. Who reads it before reads no more.
-// It is for streams that can be resumed.
+// take makes a new reader for what follows an event. The reader before gets no more. It is for streams that can be
+// resumed.
 func (s *stream) take(after int) (reader int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,12 +181,12 @@ func (s *stream) take(after int) (reader int) {
 		s.bytes += len(e.m.Line)
 	}
 	s.purse.put(waiting, s.bytes)
-	close(s.ready) // who reads it before
+	close(s.ready) // for the reader before
 	s.ready = make(chan struct{}, 1)
 	return s.reader
 }
 
-// sit makes somebody the reader of what waits, and reports whether nobody was it.
+// sit makes a reader for what waits, and reports whether there was none.
 func (s *stream) sit() (reader int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,8 +21,8 @@ type manner struct {
 	back   bool          // the client has come back for an answer
 }
 
-// lastAnswer is how long a client that has come back still waits when its request has ended: so package drain ends
-// streams once the calls have ended, whose answers are on their way.
+// lastAnswer is how long a client that has come back still waits when its request has ended. Package drain ends
+// streams once the calls have ended: their answers are on their way.
 const lastAnswer = time.Second
 
 // patience returns the context for which the stream is written, and what frees it.
@@ -131,7 +131,7 @@ const (
 
 // wait bounds how long writing may take. [Patient] takes the bound away.
 func (o *output) wait(size int) {
-	_ = o.control.SetWriteDeadline(time.Now().Add(leastWait + time.Duration(size/leastRate)*time.Second)) // where there is none it takes longer
+	_ = o.control.SetWriteDeadline(time.Now().Add(leastWait + time.Duration(size/leastRate)*time.Second)) // a writer without deadlines may take longer
 }
 
 // Patient returns a handler that leaves no time limit of an answer to the next one of the same connection.
@@ -142,7 +142,7 @@ func Patient(next http.Handler) http.Handler {
 	})
 }
 
-// readBody reads a body of at most so many bytes. A handler outside that keeps what it reads gives that.
+// readBody reads a body of at most so many bytes. It takes what a handler outside has read already.
 func readBody(req *http.Request, most int) ([]byte, error) {
 	if outside, ok := req.Body.(interface{ Bytes() ([]byte, error) }); ok {
 		body, err := outside.Bytes()

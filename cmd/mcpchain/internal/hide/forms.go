@@ -91,8 +91,8 @@ func (p *patterns) credentials(value string) {
 	}
 }
 
-// wrapped is above how many bytes base64 may be broken into lines, and how long a part of it is that says by
-// itself what it is.
+// Base64 longer than wrapped may be broken into lines. Then so many letters as part says are recognised by
+// themselves.
 const (
 	wrapped = 48
 	part    = 24

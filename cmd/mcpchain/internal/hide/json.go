@@ -20,7 +20,7 @@ import (
 // method others know it, so that these stay. What is not JSON passes the function as it is.
 func JSON(message []byte, text func(string) string) []byte { return walk(message, text, true) }
 
-// Document is [JSON] for JSON that is no message.
+// Document is [JSON] for JSON that is not a message.
 func Document(document []byte, text func(string) string) []byte { return walk(document, text, false) }
 
 // A walker reads JSON, and copies what it has read once something is hidden.
@@ -139,7 +139,8 @@ func (w *walker) kept() bool {
 	}
 }
 
-// assigned returns the value of a member as it is hidden behind its name, if that is the name of a secret.
+// assigned hides the value of a member with a secret name, as it is hidden behind that name in a text. Other values
+// stay.
 func (w *walker) assigned(text string) string {
 	const most = 128 // ordinary words are shorter
 	if w.name == "" || len(text) > most || !scrub.SecretName(w.name) {

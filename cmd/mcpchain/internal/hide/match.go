@@ -10,8 +10,8 @@ type pattern struct {
 	text  string
 	place Place
 
-	// Of base64: padded is whether "=" may follow, ends whether nothing else of base64 may. left and right are
-	// whether the letter before and after have a part of the secret, run whether all around it has.
+	// Of base64: padded says that "=" may follow, ends that no letter of base64 may. left and right say that the
+	// letter before or after has a part of the secret, run that all letters around it have.
 	padded, ends, left, right, run bool
 }
 

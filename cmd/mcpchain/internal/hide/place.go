@@ -17,8 +17,8 @@ const (
 // isAssigned reports whether the place of a word says that it is a secret.
 func isAssigned(text string, s span) bool { return behindName(text[:s.from]) || inURL(text, s) }
 
-// behindName reports whether a text ends with the name of a secret and what stands between a name and its value,
-// as in password=, "password": ", --password and <password>.
+// behindName reports whether a text ends with the name of a secret and a separator, as in password=, "password": ",
+// --password and <password>.
 func behindName(text string) bool {
 	const apart = "\"'`\\ \t"
 	text = text[max(0, len(text)-2*maxName):]

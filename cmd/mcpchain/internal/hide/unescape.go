@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A mark says that the bytes of a text from at on were written as the escape that begins at from.
+// A mark says that a part of a text, size bytes behind at, was written as an escape: width bytes behind from.
 type mark struct{ at, size, from, width int32 }
 
 // marks lead from a text without escapes to the one that had them. They are in order.

@@ -28,8 +28,8 @@ type Options struct {
 	Otherwise io.Writer
 }
 
-// An Output is an io.Writer that holds lines until a goroutine of its own has written them, each with one
-// call. If it is full, lines are dropped until half of it is free. All methods may be called concurrently.
+// An Output is an io.Writer. It holds lines until its own goroutine has written them, each with one call. If it is
+// full, lines are dropped until half of it is free. All methods may be called concurrently.
 type Output struct {
 	to io.Writer
 	Options

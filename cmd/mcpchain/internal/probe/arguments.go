@@ -68,7 +68,7 @@ func leaksArgument(t *trial) {
 		if !t.answered(tool.Name, o) || !o.failed() {
 			return
 		}
-		// What a model does not read, such as a _meta, goes back to nobody but who sent it.
+		// What a model does not read, such as a _meta, goes back only to its sender.
 		if how, around := conduct.Find(o.text(), sentSecret); around != "" {
 			t.found(tool.Name, "The failure repeats the credential"+how+".", string(o.sent), around)
 		}
@@ -104,7 +104,7 @@ func nastyArguments(t *trial) {
 				break
 			}
 			if !t.answered(tool.Name, t.call(t.conn(), tool, string(all[i]))) {
-				break // others of the kind would be told again
+				break // others of the kind would be found again
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func cancelledCall(t *trial) {
 		}
 	}
 	// Nobody reads the answer, if there is one, so it is not judged.
-	c.start(&exchange{sent: line, begun: time.Now(), first: make(chan *reply, 1), ignored: true}, id, false)
+	c.start(&exchange{sent: line, ignored: true}, id, false)
 	c.wire.send(c.line("", "notifications/cancelled", `{"requestId":`+id+`,"reason":"mcpchain check"}`), func(int, []byte) {})
 	t.asked = true
 	if alive := c.alive(); alive.none != replied {

@@ -31,7 +31,7 @@ func firstChecks() []*Check {
 				}
 				tried++
 				c := t.conn()
-				// Some take long by right: who is slow is not who is hung.
+				// Some take long by right: slow is not hung.
 				o := c.settled(c.await(c.beginCall(tool, conduct.Object(good, ""), c.id()), 3*c.limit))
 				t.answered(tool.Name, o)
 				tool.slow = tool.slow || o.none != replied || o.took > c.limit/4
@@ -58,8 +58,8 @@ func (t *trial) answered(subject string, o outcome) bool {
 	return false
 }
 
-// refused notes a finding if there was no answer, or one that is no failure, or an error with none of
-// the codes. Without codes any will do. It reports whether all was right.
+// refused notes a finding if there was no answer, a success, or an error with none of the codes. Without codes any
+// will do. It reports whether all was right.
 func (t *trial) refused(subject string, o outcome, codes ...int64) bool {
 	if !t.answered(subject, o) {
 		return false

@@ -25,8 +25,7 @@ const (
 	maxStderr = 4 << 10
 )
 
-// A child is a server that was started as a process of its own, in a process group of its own. It is a
-// wire.
+// A child is a wire to a server in a process of its own, with a process group of its own.
 type child struct {
 	o      *Options
 	cmd    *exec.Cmd
@@ -45,7 +44,7 @@ type child struct {
 func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*child, error) {
 	c := &child{
 		o:      o,
-		cmd:    exec.CommandContext(context.WithoutCancel(context.Background()), o.Command[0], o.Command[1:]...), //nolint:gosec // who runs the checks names the command
+		cmd:    exec.CommandContext(context.WithoutCancel(context.Background()), o.Command[0], o.Command[1:]...), //nolint:gosec // the user names the command
 		queue:  make(chan []byte, 4096),
 		exited: make(chan struct{}),
 		ended:  make(chan struct{}),

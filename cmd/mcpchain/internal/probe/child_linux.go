@@ -16,8 +16,7 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// left returns how many processes of the group of a command still run. Those that have ended and
-// were not waited for by whoever inherited them do not count.
+// left returns how many processes of the group of a command still run. Zombies do not count.
 func left(cmd *exec.Cmd) int {
 	running := 0
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right

@@ -19,5 +19,5 @@ func killGroup(cmd *exec.Cmd) {
 // terminate reports false: there is no signal that asks a process to end.
 func terminate(*exec.Cmd) bool { return false }
 
-// left returns 0: who belongs to a command is not known.
+// left returns 0: the processes of a command are not known.
 func left(*exec.Cmd) int { return 0 }

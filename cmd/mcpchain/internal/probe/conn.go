@@ -90,7 +90,7 @@ type reply struct {
 	conduct.Message
 
 	raw    []byte
-	status int // of an HTTP answer that is no message
+	status int // of an HTTP answer that is not a message
 	took   time.Duration
 }
 
@@ -112,7 +112,7 @@ const (
 	dead           // the server has ended
 )
 
-// what says that there was no answer, as a sentence.
+// what says as a sentence why there was no answer.
 func (o outcome) what() string {
 	switch o.none {
 	case dead:
@@ -204,14 +204,14 @@ const clientInfo = `{"name":"mcpchain-check","version":"1"}`
 
 // begin sends a request, which has this ID.
 func (c *conn) begin(line []byte, id string) *exchange {
-	x := &exchange{sent: line, begun: time.Now(), first: make(chan *reply, 1)}
-	_ = json.Unmarshal(line, &x.request) // deeply nested ones are no messages here
+	x := &exchange{sent: line}
+	_ = json.Unmarshal(line, &x.request) // a deeply nested one is not a message here
 	return c.start(x, id, false)
 }
 
 // beginOdd sends a line that may be answered under an ID, or without one.
 func (c *conn) beginOdd(line []byte, id string) *exchange {
-	return c.start(&exchange{sent: line, begun: time.Now(), first: make(chan *reply, 1)}, id, true)
+	return c.start(&exchange{sent: line}, id, true)
 }
 
 func (c *conn) start(x *exchange, id string, odd bool) *exchange {
@@ -222,6 +222,7 @@ func (c *conn) start(x *exchange, id string, odd bool) *exchange {
 
 // expect remembers an exchange, so that it gets its answer.
 func (c *conn) expect(x *exchange, id string, odd bool) {
+	x.begun, x.first = time.Now(), make(chan *reply, 1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if odd {
@@ -271,7 +272,7 @@ func (c *conn) await(x *exchange, limit time.Duration) outcome {
 	}
 }
 
-// nothing says that there was no answer, and what came instead.
+// nothing says that no answer came, and what came instead.
 func (c *conn) nothing(limit time.Duration) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

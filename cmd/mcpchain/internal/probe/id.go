@@ -21,7 +21,7 @@ func canonicalID(id json.RawMessage) string {
 	return b.String()
 }
 
-// oddID returns the ID that stands in a line, if it is of a type that no ID has, and else "".
+// oddID returns the ID in a line if no ID may have its type, else "".
 func oddID(line []byte) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(line, &members) != nil || !bytes.ContainsAny(members["id"][:min(1, len(members["id"]))], "{[tf") {

@@ -31,7 +31,7 @@ func answersChecks() []*Check {
 		{Name: "bounded-failures", Title: fmt.Sprintf("A failure is shorter than %d KiB.", maxFailure>>10), Why: "Its text goes into a model's context, which costs money and pushes out what matters."},
 		{Name: "leaks-stack", Title: "No failure shows a stack.", Why: "It tells a stranger what the server is made of, and a model nothing."},
 		{Name: "leaks-path", Title: "No failure shows a path of the server's machine.", Why: "It shows who runs the server, and where what lies. A model may try to open it."},
-		{Name: "leaks-address", Title: "No failure shows a private address.", Why: "It is a map of the network for who should not have one."},
+		{Name: "leaks-address", Title: "No failure shows a private address.", Why: "It shows a stranger a part of the network."},
 		{Name: "leaks-environment", Title: "No answer shows a credential of the server's environment.", Why: "What a model reads is kept by its provider, in transcripts and in logs."},
 	}
 }
@@ -39,8 +39,8 @@ func answersChecks() []*Check {
 // maxFailure is how long a failure may be.
 const maxFailure = 16 << 10
 
-// note notes that there was something for a passive check to look at, and what it found, if what is not
-// "". Of what was found about the same subject only the first finding is kept.
+// note notes that a passive check had something to look at, and the finding, if what is not "". It keeps the first
+// finding of each subject.
 func (p *prober) note(check, subject, version, what, sent, got string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +209,7 @@ var (
 // rootPlaces are the first parts of paths, as there are on other machines.
 var rootPlaces = strings.Fields("Applications Users Volumes app bin dev etc home lib mnt nix opt private proc root run sbin snap srv sys tmp usr var workspace")
 
-// ownPath returns where a text has an absolute path of a machine that was not sent, nil if it has none.
+// ownPath returns the place of the first absolute path in a text that was not sent, nil if there is none.
 func (p *prober) ownPath(text, sent string) []int {
 	for _, at := range paths.FindAllStringSubmatchIndex(text, 50) {
 		found := text[at[2]:at[3]]

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
-// The checks of lines that are no messages, or odd ones.
+// The checks of lines that are not messages, or odd ones.
 func lineChecks() []*Check {
 	// odd sends lines one after the other. ID in a line stands for an ID of its own.
 	odd := func(codes []int64, lines ...[2]string) func(t *trial) {
@@ -146,7 +146,7 @@ func sameID(t *trial) {
 	c := t.conn()
 	id := c.id()
 	c.begin(c.ping(id), id)
-	second := &exchange{sent: c.ping(id), begun: time.Now(), first: make(chan *reply, 1), allowed: 2}
+	second := &exchange{sent: c.ping(id), allowed: 2}
 	c.start(second, id, true) // gets both answers: a refusal of the second may have no ID, because that is taken
 	t.asked = true
 	if alive := c.alive(); alive.none != replied {
@@ -191,7 +191,7 @@ func inParts(t *trial) {
 	}
 	id := c.id()
 	line := append(c.ping(id), '\n')
-	x := &exchange{sent: line, begun: time.Now(), first: make(chan *reply, 1)}
+	x := &exchange{sent: line}
 	c.expect(x, id, false)
 	child.sendSlowly(line, 20*time.Millisecond)
 	t.answered("", c.settled(c.await(x, c.limit)))

@@ -1,9 +1,7 @@
-// Package probe measures how an MCP server fails. It is what "mcpchain check" and package mcptest have
-// in common: what is legal on the wire, what must not leave a server, and arguments that no tool expects.
+// Package probe measures how an MCP server fails, for "mcpchain check".
 //
 // [Run] runs the [Checks] against a server, which it starts as often as it has to, or reaches over HTTP.
-// It speaks JSON-RPC by itself, byte by byte, because most of what a server gets wrong cannot be sent by
-// a client that is right.
+// It speaks JSON-RPC byte by byte: a correct client cannot send most of what servers get wrong.
 package probe
 
 import (
@@ -57,12 +55,6 @@ type Check struct {
 	// over names the transport that it is for, "" for all.
 	over string
 }
-
-// Over returns the transport that the check is for, "stdio" or "http", "" for both.
-func (c *Check) Over() string { return c.over }
-
-// Looks reports whether the check sends nothing, and looks at the answers to all others.
-func (c *Check) Looks() bool { return c.run == nil }
 
 // A Finding is what a check found.
 type Finding struct {

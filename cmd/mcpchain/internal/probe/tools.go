@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -301,7 +300,7 @@ func (t *trial) call(c *conn, tool *tool, arguments string) outcome {
 
 func (c *conn) beginCall(tool *tool, arguments, id string) *exchange {
 	line := c.line(id, "tools/call", `{"name":`+conduct.Quote(tool.Name)+`,"arguments":`+arguments+`}`)
-	x := &exchange{sent: line, tool: tool, begun: time.Now(), first: make(chan *reply, 1)}
+	x := &exchange{sent: line, tool: tool}
 	_ = json.Unmarshal(line, &x.request)
 	return c.start(x, id, false)
 }

@@ -173,7 +173,7 @@ func (w *web) post(line []byte, change func(*http.Request), refused func(status 
 	case res.StatusCode >= 300:
 		refused(res.StatusCode, w.o.hidden(body))
 	case len(trimmed) > 0:
-		w.receive(trimmed) // which says that it is no message
+		w.receive(trimmed) // which says that it is not a message
 	}
 	return nil
 }
@@ -182,14 +182,7 @@ func (w *web) post(line []byte, change func(*http.Request), refused func(status 
 func webChecks() []*Check {
 	status := func(what string, allowed func(status int) bool, change func(*http.Request)) func(t *trial) {
 		return func(t *trial) {
-			got, err := t.status(http.MethodPost, change)
-			switch {
-			case err != nil:
-				t.found("", "It is never answered.", "", err.Error())
-			case !allowed(got):
-				t.found("", fmt.Sprintf("The status is %d, not %s.", got, what), "", "")
-			}
-			t.asked = true
+			t.statusIs(http.MethodPost, "", what, allowed, change)
 		}
 	}
 	refused := func(status int) bool { return status >= 400 && status < 500 }
@@ -207,18 +200,24 @@ func webChecks() []*Check {
 			status("403 or another of 4xx", refused, func(r *http.Request) { r.Header.Set("Origin", "https://stranger.example") })(t)
 		}},
 		{Name: "http-method", Title: "A method that MCP does not use is refused with a status of 4xx.", Why: "Scanners send them, and monitoring takes a status of 5xx for a server that is broken.", over: overHTTP, run: func(t *trial) {
-			got, err := t.status(http.MethodPut, nil)
-			t.asked = true
-			if err != nil {
-				t.found("", "It is never answered.", "", err.Error())
-			} else if !refused(got) {
-				t.found("", fmt.Sprintf("The status is %d, not 405 or another of 4xx.", got), "PUT", "")
-			}
+			t.statusIs(http.MethodPut, "PUT", "405 or another of 4xx", refused, func(*http.Request) {})
 		}},
 	}
 }
 
 var errNoAnswer = errors.New("nothing within the limit")
+
+// statusIs notes a finding if a ping in a changed request has no answer, or one with a status that is not allowed.
+func (t *trial) statusIs(method, sent, want string, allowed func(status int) bool, change func(*http.Request)) {
+	got, err := t.status(method, change)
+	t.asked = true
+	switch {
+	case err != nil:
+		t.found("", "It is never answered.", "", err.Error())
+	case !allowed(got):
+		t.found("", fmt.Sprintf("The status is %d, not %s.", got, want), sent, "")
+	}
+}
 
 // status sends a ping in a changed request, and returns the status of the response.
 func (t *trial) status(method string, change func(*http.Request)) (int, error) {
@@ -233,9 +232,7 @@ func (t *trial) status(method string, change func(*http.Request)) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if change != nil {
-		change(req)
-	}
+	change(req)
 	res, err := do(req)
 	if err != nil {
 		return 0, err
@@ -255,11 +252,7 @@ func unknownSession(t *trial) {
 		t.skip("the server uses no sessions")
 		return
 	}
-	got, err := t.status(http.MethodPost, func(r *http.Request) { r.Header.Set("Mcp-Session-Id", "mcpchain-no-such-session") })
-	t.asked = true
-	if err != nil {
-		t.found("", "It is never answered.", "", err.Error())
-	} else if got != http.StatusNotFound {
-		t.found("", fmt.Sprintf("The status is %d, not 404.", got), "", "")
-	}
+	t.statusIs(http.MethodPost, "", "404", func(status int) bool { return status == http.StatusNotFound }, func(r *http.Request) {
+		r.Header.Set("Mcp-Session-Id", "mcpchain-no-such-session")
+	})
 }

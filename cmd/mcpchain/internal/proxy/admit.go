@@ -45,7 +45,7 @@ func (p *Proxy) admit(ctx context.Context, c *request, req mcp.Request) (free fu
 	case p.serial <- struct{}{}:
 		return func() { <-p.serial }, nil
 	case <-ctx.Done():
-		return nil, waitedError("other calls that may write", context.Cause(ctx))
+		return nil, notSentError("it waited for other calls that may write", "", context.Cause(ctx))
 	}
 }
 
@@ -66,7 +66,7 @@ func (p *Proxy) onlyReads(ctx context.Context, req mcp.Request) (bool, error) {
 	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
 }
 
-// reads reports whether a request may be sent twice. A tool of which nothing is known may not.
+// reads reports whether a request may be sent twice. A call of an unknown tool may not.
 func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool {
 	if method != call.MethodCallTool {
 		return rpc.Reads(method)
@@ -75,8 +75,8 @@ func (p *Proxy) reads(ctx context.Context, method string, req mcp.Request) bool 
 	return reads && err == nil
 }
 
-// unlearned returns the failure of a call that a guard does not let pass, because it could not find out
-// what is called. why is nil if it could.
+// unlearned returns the failure of a call that a guard stops, because the definition of its target is unknown. It is
+// nil if why is.
 func unlearned(method string, req mcp.Request, why error) error {
 	what := map[string]string{call.MethodCallTool: "tool", call.MethodGetPrompt: "prompt"}[method]
 	switch {
@@ -85,7 +85,7 @@ func unlearned(method string, req mcp.Request, why error) error {
 	case errors.Is(why, ask.ErrNotListed):
 		return notThere(what, req)
 	default:
-		return unlearnedError(what, why)
+		return notSentError("it could not be found out what the "+what+" takes and does", "The server did not list it in time", why)
 	}
 }
 

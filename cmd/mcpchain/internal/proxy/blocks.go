@@ -18,8 +18,8 @@ type foreign struct {
 // MarshalJSON implements [mcp.Content].
 func (f foreign) MarshalJSON() ([]byte, error) { return f.raw, nil }
 
-// blockwise reads the failed result of a tool that the SDK does not read as a whole, so that what can be read of
-// it is explained, and the rest stays. It returns nil for what is no result.
+// blockwise reads the failed result of a tool that the SDK cannot read as a whole. What can be read of it is
+// explained, and the rest stays. It returns nil if raw is not a result.
 func blockwise(raw json.RawMessage) *mcp.CallToolResult {
 	var parts struct {
 		Meta       json.RawMessage   `json:"_meta"`

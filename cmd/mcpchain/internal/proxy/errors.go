@@ -20,7 +20,7 @@ func (e *lostError) Error() string { return e.text }
 // Effect says that the call may have taken effect.
 func (e *lostError) Effect() fault.Effect { return fault.EffectUnknown }
 
-// endedError is for a call whose run ended. last says that there is no other run: the program ends, too.
+// endedError is for a call whose run ended. last says that no other run follows: the program ends, too.
 func endedError(how, said string, last bool) error {
 	text := "the server ended (" + how + ") while it ran this call"
 	if !last {
@@ -54,8 +54,8 @@ func (e *silentError) Error() string {
 // Effect says that the call may have taken effect.
 func (e *silentError) Effect() fault.Effect { return fault.EffectUnknown }
 
-// hungError is for a call whose run was ended because it was silent. again says that it was so with the
-// same call before: whoever makes it once more ends the server once more.
+// hungError is for a call whose run was ended because it was silent. again says that the same call ended a run
+// before: it would end the next one as well.
 func hungError(e *silentError, again bool) error {
 	f := fault.New(fault.KindTimeout, e.Error()+" while it ran this call, and is started again").
 		WithParty(fault.PartyServer).Because(e)
@@ -74,7 +74,7 @@ func overdueError(cause *call.ElsewhereError) error {
 		WithParty(fault.PartyServer).WithRetry(notAgain).Because(cause)
 }
 
-// illegalError is for an answer that is none. text says what came.
+// illegalError is for an illegal answer. text says what came.
 func illegalError(text string) error {
 	return fault.New(fault.KindServerError, text).WithParty(fault.PartyServer).Because(&lostError{text})
 }
@@ -84,24 +84,10 @@ func cancelledError(cause error) error {
 	return fault.New(fault.KindCancelled, errCancelled.Error()).WithParty(fault.PartyCaller).Because(cause)
 }
 
-// notTakenError is for a call that was not sent, because the server read nothing until its time was over,
-// which is the cause.
-func notTakenError(cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "this call was not sent: its time was over before the server took it").WithParty(fault.PartyServer).
-		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
-}
-
-// waitedError is for a call that was not sent, because what it waited for took too long: calls that write,
-// or a server that is started again.
-func waitedError(what string, cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it waited for "+what).WithParty(fault.PartyServer).
-		WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}).Because(cause)
-}
-
-// unlearnedError is for a call that a guard did not let pass, because the server did not say what is called.
-func unlearnedError(what string, cause error) error {
-	return fault.New(fault.KindServiceUnavailable, "this call was not sent: it could not be found out what the "+what+" takes and does").WithParty(fault.PartyServer).
-		WithRetry(fault.Retry{ShouldRetry: true, Reason: "The server did not list it in time", Effect: fault.EffectNone}).Because(cause)
+// notSentError is for a call that was not sent. why says why not, reason is that of the advice, "" for none.
+func notSentError(why, reason string, cause error) error {
+	return fault.New(fault.KindServiceUnavailable, "this call was not sent: "+why).WithParty(fault.PartyServer).
+		WithRetry(fault.Retry{ShouldRetry: true, Reason: reason, Effect: fault.EffectNone}).Because(cause)
 }
 
 func tooLargeError(most int) error {
@@ -120,8 +106,8 @@ func notRunningError(wait time.Duration) error {
 	return f.WithRetry(retry)
 }
 
-// An unsentError is the failure of a request that was not sent, because no session can be begun with a
-// server over HTTP. What the beginning failed with says why, and when to call again.
+// An unsentError is the failure of a request that was not sent, because no session begins with a server over HTTP.
+// The error in it says why, and when to call again.
 type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }

@@ -38,8 +38,8 @@ func (p *Proxy) legal(ctx context.Context, res *mcp.CallToolResult) *mcp.CallToo
 	return &without
 }
 
-// maxWords is how many bytes of text a failure of the server may have. A whole page of a proxy, or what
-// was sent to it, is of no use to a model, which pays for it.
+// maxWords is how many bytes of text a failure of the server may have. More is of no use to a model, which pays for
+// it: a whole page of a proxy, or a repeated request.
 const maxWords = 12 << 10
 
 // clippedResult returns a failed result with no more text than that, res itself if it has none.
@@ -112,7 +112,7 @@ func (m *misnamed) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
 	}
 }
 
-// nearNames returns the names that are listed and near to one that is not.
+// nearNames returns the listed names that are near to name. It returns none if name is listed itself.
 func nearNames(ctx context.Context, name string) []string {
 	c := call.FromContext(ctx)
 	if c == nil || name == "" {

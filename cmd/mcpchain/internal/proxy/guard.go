@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-
-	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
 // guard recovers from a panic of this program, records it, and calls then. A message of one client, or of one
@@ -15,10 +13,4 @@ func (p *Proxy) guard(then func()) {
 		p.Logger.Error("mcpchain panicked: please report it", slog.String("panic", fmt.Sprintf("%T", v)), slog.String("stack", string(debug.Stack()))) //nolint:forbidigo // once, before the end of the call
 		then()
 	}
-}
-
-// broken answers a call that this program could not answer.
-func (p *Proxy) broken(c *request) {
-	p.forget(c)
-	p.write(rpc.Failed(c.ID, internal()))
 }

@@ -26,8 +26,6 @@ type Tools struct {
 	ReadOnly bool     // only tools that only read
 }
 
-func (t *Tools) filters() bool { return len(t.Hide) > 0 || t.ReadOnly }
-
 // handle is the handler behind the middlewares: it has the server answer. What it returns of a
 // success stands for the line of the server; see [Proxy.answer].
 func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -49,10 +47,9 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	p.answeredAgain(req)
 	if method == call.MethodListTools && r.wire == nil {
-		if p.lists.keep(method, req, r.result); p.Tools.filters() {
-			if shown, changed := p.Tools.filter(r.result); changed {
-				r.result, r.m = shown, rpc.Answered(c.ID, shown)
-			}
+		p.lists.keep(method, req, r.result)
+		if shown, changed := p.Tools.filter(r.result); changed {
+			r.result, r.m = shown, rpc.Answered(c.ID, shown)
 		}
 	}
 	if r.wire != nil {
@@ -87,9 +84,9 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	return shown, nil
 }
 
-// forward sends the line of a call to the server: once, unless the line was not sent to a run that has ended. If the
-// session was lost, what only reads is sent a second time, in the next session. A subscription of version
-// 2026-07-28, which lasts as long as the session, is made again with a server that is started again.
+// forward sends the line of a call to the server, once. If the run had ended before, it sends the line to the next
+// run. If the session was lost, it repeats a request that only reads, in the next session. It renews a subscription
+// of version 2026-07-28, which lasts as long as the session, with the next run.
 func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply, error) {
 	second := false // it is sent a second time
 	for tries := 0; ; tries++ {
@@ -111,14 +108,14 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 			tries = 0
 		}
 		lost := r.lost && !second
-		if lost || errors.Is(err, errEnded) {
+		if lost || errors.Is(err, rpc.ErrUnsent) {
 			select {
 			case <-up.ended: // and current waits for the next one
 			case <-ctx.Done():
 				if lost { // it was sent
 					return r, r.err
 				}
-				return reply{}, waitedError("the server, which is started again", context.Cause(ctx))
+				return reply{}, notSentError("it waited for the server, which is started again", "", context.Cause(ctx))
 			}
 			if second = second || lost; !lost || p.reads(ctx, c.Method, req) { // the next session may have to say what reads
 				continue
@@ -128,11 +125,11 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
-			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit: nobody has told the server
+			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit, which the server has not heard of
 				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
 			}
 			return reply{}, err
-		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || up.over()) && p.again(ctx, r.err, tries):
+		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || isClosed(up.process.Ended())) && p.again(ctx, r.err, tries):
 			continue
 		default:
 			return r, r.err
@@ -166,9 +163,6 @@ func (p *Proxy) again(ctx context.Context, err error, tries int) bool {
 // result returns what the middlewares get of a success. As long as none of them looks into it, it need
 // not be read, which takes time and may fail: a server may have content that the SDK does not know.
 func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
-	if answer == nil || len(answer.Result) == 0 || string(answer.Result) == "null" {
-		return nil
-	}
 	stands, known := standIns[method]
 	if !known {
 		return &otherResult{}
@@ -207,8 +201,8 @@ func (p *Proxy) server() *upstream {
 	return p.up
 }
 
-// bound replaces the schemas that say nothing and end a process that compiles them, such as one that
-// refers to itself, and marks the tools that only read by the configuration.
+// bound replaces schemas that say nothing, and those that would end a process that compiles them, such as one that
+// refers to itself. It marks the tools that only read by the configuration.
 func (p *Proxy) bound(list *mcp.ListToolsResult) {
 	for _, tool := range list.Tools {
 		if tool == nil {

@@ -16,13 +16,12 @@ import (
 type lateCall struct {
 	call  string // see sameCall
 	level slog.Level
-	attrs []slog.Attr // nil if nothing is recorded: the answer is to a question of ours
+	attrs []slog.Attr // nil if nothing is recorded: the question was internal
 	sent  time.Time   // when it was given to the server
 	left  time.Time   // when nobody waited any more
 }
 
-// maxLate bounds the calls of a run whose late answers are known, because a server need not answer a
-// call that was cancelled.
+// maxLate bounds the calls of a run whose late answers are known. A server need not answer a cancelled call.
 const maxLate = 1000
 
 // lateOf returns what is to be recorded of a late answer to a call.
@@ -43,10 +42,10 @@ func lateOf(ctx context.Context, of *request, sent time.Time) *lateCall {
 	return late
 }
 
-// ours is for a question of ours that nobody waits for.
+// ours is for an internal question that nobody waits for.
 func ours() *lateCall { return &lateCall{level: slog.LevelDebug, left: time.Now()} }
 
-// remember keeps a late call, in the place of the oldest one if there are too many. The mutex is held.
+// remember keeps a late call. If there are too many, it replaces the oldest. The caller holds the lock.
 func (u *upstream) remember(key string, late *lateCall) {
 	if len(u.late) >= maxLate {
 		oldest := ""
@@ -60,8 +59,8 @@ func (u *upstream) remember(key string, late *lateCall) {
 	u.late[key] = late
 }
 
-// cameLate records the answer to a call that nobody waits for any more, and reports whether there was
-// such a call. It stands under the reference that the caller has.
+// cameLate records the answer to a late call, under the reference that its caller has. It reports whether there was
+// such a call.
 func (u *upstream) cameLate(id rpc.ID, r reply) bool {
 	u.mu.Lock()
 	late := u.late[id.Key()]

@@ -28,7 +28,7 @@ var errNotInTime = errors.New("the server did not list anything in time")
 // that explain one failure ask one after the other.
 const moment = 100 * time.Millisecond
 
-// A look is one question of the middlewares to the server. All who ask the same at once share it.
+// A look is one question of the middlewares to the server. Equal questions at the same time share it.
 type look struct {
 	done chan struct{} // closed when res and err are set
 	res  mcp.Result
@@ -43,15 +43,11 @@ func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	c, _ := ctx.Value(callKey{}).(*request)
 	guard := c != nil && !c.forwarded.Load() && (p.Strict || p.Tools.ReadOnly)
-	kept := p.lists.get
-	if guard {
-		kept = p.lists.ofRun
-	}
 	res, err := p.fresh(ctx, c, method, req, guard)
 	if err == nil {
 		return res, nil
 	}
-	raw := kept(method, req)
+	raw := p.lists.get(method, req, guard)
 	if raw == nil {
 		return nil, err
 	}
@@ -67,8 +63,8 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	switch {
 	case c != nil && c.isSlow(method):
 		return nil, errNotInTime // one wait is enough for a call
-	case !guard && p.server() == nil && p.lists.get(method, req) != nil:
-		return nil, errEnded
+	case !guard && p.server() == nil && p.lists.get(method, req, false) != nil:
+		return nil, rpc.ErrUnsent
 	}
 	caller := ""
 	if c != nil {
@@ -98,9 +94,8 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	}
 }
 
-// look asks the server, or joins those who ask it the same, or have asked it a moment ago. For a guard it
-// is never what was listed before. It goes on when nobody waits any more: then the next one who asks has
-// what the server listed.
+// look asks the server, or joins an equal question of now or of a moment ago. For a guard it never takes an older
+// list. The question goes on when nobody waits any more: then the next one finds its answer.
 func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) (*look, error) {
 	params, err := json.Marshal(req.GetParams())
 	if err != nil {
@@ -109,7 +104,7 @@ func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) 
 	key := method + " " + string(params) + " " + caller // others may see other lists
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.looks[key]; l != nil && !(guard && l.isDone()) {
+	if l := p.looks[key]; l != nil && !(guard && isClosed(l.done)) {
 		return l, nil
 	}
 	l := &look{done: make(chan struct{}), err: errNotInTime}
@@ -129,15 +124,6 @@ func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) 
 		l.res, l.err = p.list(ctx, method, req, by(caller, rpc.Request(rpc.NumberID(0), method, params)))
 	}()
 	return l, nil
-}
-
-func (l *look) isDone() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
 }
 
 func (p *Proxy) forgetLook(key string, l *look) {
@@ -181,7 +167,7 @@ func (p *Proxy) read(ctx context.Context, m *rpc.Message) (reply, error) {
 			return reply{}, err
 		}
 		r, err := up.renamed(ctx, m, nil)
-		if !errors.Is(err, errEnded) && (!r.lost || lost) {
+		if !errors.Is(err, rpc.ErrUnsent) && (!r.lost || lost) {
 			return r, err
 		}
 		lost = lost || r.lost

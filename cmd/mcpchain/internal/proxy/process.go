@@ -12,13 +12,14 @@ import (
 // A Server is one run of a server: a process, or a session over HTTP. One goroutine calls Write and
 // EndInput, one calls Next; the others may be called concurrently.
 type Server interface {
-	// Write sends a message. What becomes of it is an error of Next, or the end.
+	// Write sends a message. [rpc.ErrUnsent] says that a request was not sent. What else becomes of it is an error of
+	// Next, or the end.
 	Write(m *rpc.Message) error
 
 	// EndInput says that no more messages come.
 	EndInput()
 
-	// Next returns the next message. The error is a *[rpc.TooLongError], a *[rpc.RefusedError], a
+	// Next returns the next message. The error is a *[rpc.TooLongError], a *[rpc.Refused], a
 	// *[rpc.FailedError], or the end of the run, which Ended tells soon.
 	Next() (*rpc.Message, error)
 

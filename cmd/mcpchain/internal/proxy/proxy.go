@@ -27,15 +27,14 @@ type Options struct {
 	Command []string // of the server
 	Env     []string // nil means the environment of this process
 
-	// Start begins a run of a server that is no process of ours, instead of Command. Hang does not
-	// hold for it.
+	// Start begins a run of a server that is not a process of ours, instead of Command. Hang does not hold for it.
 	Start func() (Server, error)
 
 	In  io.Reader // what the client sends; nil if its messages are given to Receive
 	Out Writer    // takes what the client reads
 
 	Session string // the ID of the client's session, "" over stdio
-	Strange bool   // the client is not who runs the server: nothing of the server's standard error is for it
+	Strange bool   // the client does not run the server: nothing of the server's standard error is for it
 
 	Logger *slog.Logger
 	Stderr func(line string) // takes the lines of the server's standard error
@@ -100,7 +99,7 @@ type Proxy struct {
 	never   error         // what every request fails with: the server ended before it said anything
 	calls   map[string]*request
 	passed  []<-chan struct{} // closed when what the server wrote last is written to the client
-	line    <-chan struct{}   // the same of its last line that was no answer
+	line    <-chan struct{}   // the same of its last line that was not an answer
 	waits   map[string]waits  // the requests of the server that the client has not answered
 	session session
 	lists   lists
@@ -133,8 +132,8 @@ const (
 	closeGrace = 2 * time.Second // a server whose input was closed, as the protocol says
 )
 
-// Run serves until the client closes its output or [Proxy.Leave] is called, until ctx ends, or until the
-// server ends before it has said anything. It returns the exit status.
+// Run serves until the client leaves ([Proxy.Leave], or the end of its output), until ctx ends, or until the server
+// ends before its first message. It returns the exit status.
 func (p *Proxy) Run(ctx context.Context) int {
 	defer p.session.close()
 	ended := make(chan int, 1)
@@ -219,8 +218,8 @@ func (p *Proxy) answered(ctx context.Context) {
 	}
 }
 
-// supervise starts the server again whenever it has ended, and returns the exit status when it may
-// not be started any more.
+// supervise starts the server again whenever it has ended. It returns the exit status when it may not start the
+// server any more.
 func (p *Proxy) supervise(up *upstream) int {
 	pause, began := p.Restart.First, time.Now()
 	for run := 1; ; run++ {
@@ -321,8 +320,7 @@ func (p *Proxy) serverWaits(u *upstream) bool {
 	return false
 }
 
-// How long a request waits for a server that is started again, and how long it may take at most
-// until the next start for it to wait at all.
+// How long a request waits for the next run of the server, and up to which pause before that run it waits at all.
 const (
 	startWait = 30 * time.Second
 	soon      = 5 * time.Second
@@ -354,7 +352,7 @@ func (p *Proxy) current(ctx context.Context) (*upstream, error) {
 		case <-time.After(max(wait, 10*time.Millisecond)): // back may be set meanwhile
 		case <-p.life.Done():
 		case <-ctx.Done():
-			return nil, waitedError("the server, which is started again", context.Cause(ctx))
+			return nil, notSentError("it waited for the server, which is started again", "", context.Cause(ctx))
 		case <-giveUp.C:
 			return nil, notRunningError(soon)
 		}
@@ -416,8 +414,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// answers notes the call whose answer came. It passes no line that came before it, and no line that
-// follows passes it, but for a failure: that may have to be explained first, or the call be made again.
+// answers notes the call whose answer came. The answer passes no line that came before it. No later line passes the
+// answer, unless that is a failure: it may have to be explained first, or the call be repeated.
 func (p *Proxy) answers(m *rpc.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -502,8 +500,12 @@ func (p *Proxy) notification(m *rpc.Message) {
 	switch m.Method {
 	case "notifications/initialized":
 		p.session.initialized(m)
-		if up == nil { // the server died before, and who restores its session may have missed this
-			go p.late(m)
+		if up == nil { // the server died before, and the restored session may have missed this
+			go func() {
+				if up, err := p.current(p.life); err == nil {
+					up.send(m)
+				}
+			}()
 			return
 		}
 	case "notifications/cancelled":
@@ -515,13 +517,6 @@ func (p *Proxy) notification(m *rpc.Message) {
 		}
 	}
 	if up != nil {
-		up.send(m)
-	}
-}
-
-// late sends a notification when there is a server again.
-func (p *Proxy) late(m *rpc.Message) {
-	if up, err := p.current(p.life); err == nil {
 		up.send(m)
 	}
 }
@@ -576,7 +571,7 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 		p.mu.Unlock()
 		cancel(nil)
 		refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: errUsed.Error()}
-		if p.In == nil { // who calls Receive keeps the two apart, and waits for an answer to the second
+		if p.In == nil { // the caller of Receive keeps the two apart, and waits for an answer to the second
 			refused.ID = m.ID
 		}
 		p.refuse(refused, len(m.Line))
@@ -599,7 +594,10 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 
 // call runs a call and writes its answer.
 func (p *Proxy) call(ctx context.Context, c *request) {
-	defer p.guard(func() { p.broken(c) })
+	defer p.guard(func() {
+		p.forget(c)
+		p.write(rpc.Failed(c.ID, internal()))
+	})
 	req := p.session.request(c.Message, c.extra)
 	if req == nil {
 		p.forget(c)
@@ -641,8 +639,8 @@ func internal() *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Internal error: the server failed unexpectedly."}
 }
 
-// answer returns the answer, and whether it is that of a failure. res and err come from
-// the middlewares, r from the server, and shown is what the middlewares got of that.
+// answer returns the answer, and whether it is a failure. res and err come from the middlewares. r comes from the
+// server, and shown is what the middlewares got of it.
 func (p *Proxy) answer(id rpc.ID, r reply, shown, res mcp.Result, err error) (answer *rpc.Message, failed bool) {
 	if err != nil {
 		var wire *jsonrpc.Error

@@ -547,15 +547,15 @@ func TestListsThatHaveChanged(t *testing.T) {
 	l.keep("tools/list", req(""), []byte("1"))
 	l.keep("tools/list", req("next"), []byte("2"))
 	l.keep("prompts/list", &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}}, []byte("3"))
-	require.Equal(t, "2", string(l.get("tools/list", req("next"))))
+	require.Equal(t, "2", string(l.get("tools/list", req("next"), false)))
 	l.changed("notifications/tools/list_changed")
-	require.Nil(t, l.get("tools/list", req("")))
-	require.Nil(t, l.get("tools/list", req("next")))
-	require.NotNil(t, l.get("prompts/list", &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}}))
+	require.Nil(t, l.get("tools/list", req(""), false))
+	require.Nil(t, l.get("tools/list", req("next"), false))
+	require.NotNil(t, l.get("prompts/list", &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}}, false))
 	l.keep("tools/list", req(""), make([]byte, maxKept))
-	require.Nil(t, l.get("prompts/list", &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}}), "there is a bound")
+	require.Nil(t, l.get("prompts/list", &mcp.ListPromptsRequest{Params: &mcp.ListPromptsParams{}}, false), "there is a bound")
 	l.keep("tools/list", req(""), make([]byte, maxKept+1))
-	require.Nil(t, l.get("tools/list", req("")))
+	require.Nil(t, l.get("tools/list", req(""), false))
 }
 
 // A client that has gone, or is there and does not read, does not keep the program from ending.

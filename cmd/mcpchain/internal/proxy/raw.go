@@ -123,7 +123,7 @@ func nameOf(item json.RawMessage) string {
 
 // filter returns a list of tools without those that the client does not see, and whether there were any.
 func (t *Tools) filter(raw json.RawMessage) (_ json.RawMessage, changed bool) {
-	if !t.filters() {
+	if len(t.Hide) == 0 && !t.ReadOnly {
 		return raw, false
 	}
 	var list map[string]json.RawMessage
@@ -173,18 +173,11 @@ type lists struct {
 const maxKept = 16 << 20
 
 func listKey(method string, req mcp.Request) string {
-	var cursor string
-	switch params := req.GetParams().(type) {
-	case *mcp.ListToolsParams:
-		cursor = params.Cursor
-	case *mcp.ListPromptsParams:
-		cursor = params.Cursor
-	case *mcp.ListResourcesParams:
-		cursor = params.Cursor
-	case *mcp.ListResourceTemplatesParams:
-		cursor = params.Cursor
+	var at struct {
+		Cursor string `json:"cursor"`
 	}
-	return method + " " + cursor
+	_ = json.Unmarshal(marshal(req.GetParams()), &at) // without one it is the first page
+	return method + " " + at.Cursor
 }
 
 func (l *lists) keep(method string, req mcp.Request, raw json.RawMessage) {
@@ -206,20 +199,15 @@ func (l *lists) keep(method string, req mcp.Request, raw json.RawMessage) {
 	l.size += len(raw)
 }
 
-func (l *lists) get(method string, req mcp.Request) json.RawMessage {
+// get returns what was listed, for a guard only by the run that is there: it must not go by another one's list.
+func (l *lists) get(method string, req mcp.Request, guard bool) json.RawMessage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.kept[listKey(method, req)]
-}
-
-// ofRun is get for what the run that is there has listed: a guard must not go by another one's list.
-func (l *lists) ofRun(method string, req mcp.Request) json.RawMessage {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if key := listKey(method, req); l.run[key] {
-		return l.kept[key]
+	key := listKey(method, req)
+	if guard && !l.run[key] {
+		return nil
 	}
-	return nil
+	return l.kept[key]
 }
 
 // ended notes that the run has ended which has listed what is kept.

@@ -35,7 +35,9 @@ func newRun(answer func(m *rpc.Message) (string, error)) *fakeRun {
 }
 
 func (r *fakeRun) Write(m *rpc.Message) error {
-	if text, err := r.answer(m); err != nil {
+	if text, err := r.answer(m); errors.Is(err, rpc.ErrUnsent) {
+		return err
+	} else if err != nil {
 		r.out <- err
 	} else if text != "" {
 		r.out <- text
@@ -111,7 +113,7 @@ func TestARunIsGone(t *testing.T) {
 		first = newRun(func(m *rpc.Message) (string, error) {
 			switch {
 			case strings.Contains(string(m.Params), `"again"`):
-				first.out <- &rpc.FailedError{ID: m.ID, Again: true}
+				first.out <- &rpc.FailedError{ID: m.ID, Err: rpc.ErrUnsent}
 				first.Kill()
 				return "", nil
 			case strings.Contains(string(m.Params), `"never"`):
@@ -145,9 +147,8 @@ func TestARunIsGone(t *testing.T) {
 		var first *fakeRun
 		first = newRun(func(m *rpc.Message) (string, error) {
 			if m.Method == "tools/call" {
-				first.out <- &rpc.FailedError{ID: m.ID, Again: true}
 				first.Kill()
-				return "", nil
+				return "", rpc.ErrUnsent
 			}
 			return ok(m, `{"protocolVersion":"2025-11-25","serverInfo":{}}`), nil
 		})

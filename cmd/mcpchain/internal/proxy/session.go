@@ -18,8 +18,8 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// A session is what the client has told the server and what a server that is started again has to
-// be told anew. Since version 2026-07-28 every request says it itself, and this is empty.
+// A session is what the client has told the server. The next run of the server has to be told it again. Since
+// version 2026-07-28 every request says it itself, and this is empty.
 type session struct {
 	proxy *Proxy
 
@@ -124,38 +124,17 @@ func (s *session) close() {
 	}
 }
 
-// newSession returns a session of the SDK, which says to the middlewares who the client is and that
-// all calls come over one connection, or in one session if it has an ID. Nothing is ever sent through it.
+// newSession returns a session of the SDK. By it the middlewares know the client, and which calls share a
+// connection, or a session if it has an ID. Nothing is ever sent through it.
 func newSession(params *mcp.InitializeParams, id string) *mcp.ServerSession {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcpchain"}, nil)
-	silent, _ := mcp.NewInMemoryTransports()
 	state := &mcp.ServerSessionState{InitializeParams: params}
-	sdk, err := server.Connect(context.Background(), named{silent, id}, &mcp.ServerSessionOptions{State: state})
+	sdk, err := server.Connect(context.Background(), &mcp.StreamableServerTransport{SessionID: id}, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return nil // cannot be: this transport always connects
 	}
 	return sdk
 }
-
-// named is a transport whose session has an ID.
-type named struct {
-	mcp.Transport
-
-	id string
-}
-
-func (n named) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := n.Transport.Connect(ctx)
-	return namedConnection{c, n.id}, err
-}
-
-type namedConnection struct {
-	mcp.Connection
-
-	id string
-}
-
-func (c namedConnection) SessionID() string { return c.id }
 
 // request returns a request as the SDK would have read it. It is nil if the SDK cannot read what guards decide by: a
 // server may read it all the same. What nothing decides by is left out if the SDK cannot read it: answers of the
@@ -190,8 +169,8 @@ func decides(method string) bool {
 	return call.TargetKey(method) != "" || standIns[method] != nil && method != call.MethodComplete
 }
 
-// otherParams are those of methods that the SDK does not know, and those that are not what it takes
-// for a method: the server may take them.
+// otherParams are the parameters of methods unknown to the SDK, and those that it cannot read: the server may take
+// them.
 type otherParams struct{ mcp.ParamsBase }
 
 // known are the methods whose requests the middlewares read.
@@ -230,7 +209,7 @@ func read[T any, P interface {
 // restoring bounds how long a server may take until its session is restored.
 const restoring = 60 * time.Second
 
-// restore tells a server that was started again what the one before it was told.
+// restore tells a new run of the server what the one before it was told.
 func (s *session) restore(up *upstream) error {
 	s.mu.Lock()
 	initialize, ready := s.initialize, s.ready
@@ -258,15 +237,15 @@ func (s *session) restore(up *upstream) error {
 		if err != nil {
 			return fmt.Errorf("what followed initialize: %w", err)
 		}
-		if wire != nil { // a resource that is no more, for example, is no reason to do without the server
+		if wire != nil { // such as a resource that has gone: the server is still of use
 			s.proxy.Logger.Warn("the server refuses what it had taken before it ended", slog.String("error", s.proxy.Hide(wire.Error())))
 		}
 	}
 	return nil
 }
 
-// repeat sends a request once more, under an ID of our own. It returns what the server refuses it
-// with, and why there is no answer.
+// repeat sends a request once more, under an ID of our own. It returns the server's refusal, or why there is no
+// answer.
 func (s *session) repeat(ctx context.Context, up *upstream, m *rpc.Message) (refusal, err error) {
 	r, err := up.renamed(ctx, by(s.caller(), m), nil)
 	switch {

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// stderr passes on what the server writes to its standard error, in whole lines and without the
-// values of its secrets, so that it does not mix with the log. It keeps the last lines: they often
-// say why the server has ended.
+// stderr passes on the standard error of the server in whole lines, without the values of its secrets. So it does
+// not mix with the log. It keeps the last lines: they often say why the server has ended.
 type stderr struct {
 	hide func(string) string
 	line func(string) // takes one line
@@ -77,9 +76,8 @@ func (s *stderr) last() string {
 	return s.kept.take()
 }
 
-// A tail keeps the last lines of a text, at most maxClip bytes of them. An indented line belongs to the
-// one above it, such as a frame of a stack or the explanation of an option, and is not kept if there is
-// another one.
+// A tail keeps the last lines of a text, at most maxClip bytes of them. An indented line belongs to the one above
+// it, such as a frame of a stack. It is kept only if there is no other line.
 type tail struct {
 	lines []string
 	size  int
@@ -103,7 +101,7 @@ func (t *tail) add(line string) {
 	}
 }
 
-// between stands between lines that are told in one.
+// between stands between lines that are joined into one.
 const between = " / "
 
 // take returns the lines in one, and forgets them.

@@ -24,9 +24,7 @@ type upstream struct {
 	queue   chan outgoing // for the server
 	ended   chan struct{} // closed when it has ended and all requests were answered
 
-	refusals chan struct{} // one for each that waits
-
-	heard   atomic.Bool  // it has sent a message: a line that is none says nothing
+	heard   atomic.Bool  // it has sent a message: other lines prove nothing
 	wrote   atomic.Int64 // when it last wrote a line, see now; zero if it never did
 	overdue atomic.Int64 // when a call ran into its time limit last; zero if none did
 	cause   atomic.Pointer[error]
@@ -47,7 +45,7 @@ type outgoing struct {
 
 // A waiter waits for what becomes of a request.
 type waiter struct {
-	of   *request // of the client, nil for a question of ours
+	of   *request // of the client, nil for an internal question
 	got  chan reply
 	sent bool // the server may have it
 }
@@ -57,7 +55,7 @@ type reply struct {
 	m      *rpc.Message    // as the server wrote it, nil if it did not
 	result json.RawMessage // of a success
 	wire   *jsonrpc.Error  // the server's own error
-	err    error           // there is no answer of the server's
+	err    error           // why the server gave no answer
 	lost   bool            // because its session was lost; see [rpc.FailedError]
 }
 
@@ -74,7 +72,7 @@ func (p *Proxy) start() (*upstream, error) {
 	}
 	u := &upstream{
 		proxy: p, process: process, queue: make(chan outgoing, 64),
-		ended: make(chan struct{}), refusals: make(chan struct{}, maxRefusals), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
+		ended: make(chan struct{}), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
 	}
 	go u.write()
 	go u.read()
@@ -96,7 +94,10 @@ func (u *upstream) write() {
 			if o.key != "" && !u.sends(o.key) {
 				continue
 			}
-			if err := u.process.Write(o.m); err != nil {
+			switch err := u.process.Write(o.m); {
+			case errors.Is(err, rpc.ErrUnsent):
+				u.deliver(o.m.ID, reply{err: err})
+			case err != nil:
 				return // it has ended, or closed its input, and read finds out
 			}
 		case <-u.process.Ended():
@@ -125,26 +126,15 @@ func (u *upstream) send(m *rpc.Message) {
 	}
 }
 
-// over reports whether the run has ended.
-func (u *upstream) over() bool {
-	select {
-	case <-u.process.Ended():
-		return true
-	default:
-		return false
-	}
-}
-
 var (
-	// errEnded says that a request was not sent, because the run has ended.
-	errEnded = errors.New("the server has ended")
 	// errUsed says that a request was not sent, because another one has its ID.
 	errUsed = errors.New("the ID is that of a request that is not answered yet")
-	// errLate says the same of a request that the server has not answered, and that nobody waits for any more.
+	// errLate says that a request was not sent: another one of its ID may still be answered, though nobody waits for
+	// it.
 	errLate = errors.New("the ID is that of a request that may still be answered")
 )
 
-// renamed sends a request under an ID that no other request has. of is that of [upstream.ask].
+// renamed sends a request under an ID that no other request has. of is as in [upstream.ask].
 func (u *upstream) renamed(ctx context.Context, m *rpc.Message, of *request) (reply, error) {
 	for {
 		if r, err := u.ask(ctx, m.With(rpc.RandomID(), "id"), of); !errors.Is(err, errUsed) && !errors.Is(err, errLate) {
@@ -153,9 +143,9 @@ func (u *upstream) renamed(ctx context.Context, m *rpc.Message, of *request) (re
 	}
 }
 
-// ask sends a request and waits for what becomes of it. of is that of the client, which has its place
-// among those that are sent then, and nil for a question of ours. If ctx ends first, the error is a
-// *[call.ElsewhereError] for a request that the server may have.
+// ask sends a request and waits for what becomes of it. of is the request of the client, which then has its place
+// among the lines. It is nil for an internal question. If ctx ends first, the error is a *[call.ElsewhereError] for
+// a request that the server may have.
 func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply, error) {
 	got, began := make(chan reply, 1), time.Now()
 	key := m.ID.Key()
@@ -163,7 +153,7 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 	switch {
 	case u.waiting == nil:
 		u.mu.Unlock()
-		return reply{}, errEnded
+		return reply{}, rpc.ErrUnsent
 	case u.waiting[key] != nil:
 		u.mu.Unlock()
 		return reply{}, errUsed
@@ -194,15 +184,15 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 			case errors.Is(cause, errCancelled):
 				return reply{}, cancelledError(&call.ElsewhereError{Err: cause})
 			case !sent:
-				return reply{}, notTakenError(cause)
+				return reply{}, notSentError("its time was over before the server took it", "", cause)
 			default:
 				return reply{}, &call.ElsewhereError{Err: cause}
 			}
 		}
 		r = <-got // it came at the same time
 	}
-	if errors.Is(r.err, errEnded) {
-		return reply{}, errEnded
+	if errors.Is(r.err, rpc.ErrUnsent) {
+		return reply{}, rpc.ErrUnsent
 	}
 	return r, nil
 }
@@ -245,11 +235,8 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 func (u *upstream) read() {
 	for {
 		m, err := u.process.Next()
-		var refused *rpc.RefusedError
+		var refused *rpc.Refused
 		if failed, ok := errors.AsType[*rpc.FailedError](err); ok {
-			if failed.Again {
-				failed.Err = errEnded
-			}
 			u.deliver(failed.ID, reply{err: failed.Err, lost: failed.Lost})
 			continue
 		}
@@ -271,7 +258,7 @@ func (u *upstream) read() {
 }
 
 // refused drops a line of the server that is not a message. Many print a greeting, which no client can read.
-func (u *upstream) refused(line *rpc.RefusedError) {
+func (u *upstream) refused(line *rpc.Refused) {
 	if line.ID != nil && !line.Method && u.deliver(line.ID, reply{err: illegalError("the server's answer is no legal message: " + line.Reason)}) {
 		u.heard.Store(true)
 		return
@@ -287,18 +274,11 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 	}
 }
 
-// maxRefusals bounds the refusals that wait for a server that does not read.
-const maxRefusals = 64
-
-// refuse answers a request of the server, which may read only after what it writes was read.
+// refuse answers a request of the server. It does not wait: the server may read only after what it writes was read.
 func (u *upstream) refuse(answer *rpc.Message) {
 	select {
-	case u.refusals <- struct{}{}:
-		go func() {
-			defer func() { <-u.refusals }()
-			u.send(by(u.proxy.session.caller(), answer))
-		}()
-	default:
+	case u.queue <- outgoing{by(u.proxy.session.caller(), answer), ""}:
+	default: // it does not even read
 	}
 }
 
@@ -315,7 +295,7 @@ func (u *upstream) received(m *rpc.Message) {
 	}
 }
 
-// outcome reads an answer. A member that is null is one that is absent, as many servers write it.
+// outcome reads an answer. Many servers write null for a member that is absent.
 func outcome(m *rpc.Message) reply {
 	absent := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 	r := reply{m: m, result: m.Result}
@@ -323,7 +303,9 @@ func outcome(m *rpc.Message) reply {
 	case !absent(m.Error) && !absent(m.Result):
 		r.err = illegalError("the server answered with both a result and an error")
 	case !absent(m.Error):
-		r.wire, r.err = wireError(m)
+		if r.wire = m.Wire(); r.wire == nil {
+			r.err = illegalError("the server's answer is no legal message: its error has no code and message")
+		}
 	case absent(m.Result):
 		r.err = illegalError("the server answered with null instead of a result")
 	}
@@ -344,15 +326,6 @@ const maxClip = 500
 func (p *Proxy) clip(line []byte) string {
 	text := p.Hide(string(line[:min(len(line), maxLine)]))
 	return text[:min(len(text), maxClip)]
-}
-
-// wireError returns the error of an answer.
-func wireError(m *rpc.Message) (*jsonrpc.Error, error) {
-	wire := m.Wire()
-	if wire == nil {
-		return nil, illegalError("the server's answer is no legal message: its error has no code and message")
-	}
-	return wire, nil
 }
 
 func (u *upstream) tooLong(long *rpc.TooLongError) {
@@ -391,7 +364,7 @@ func (u *upstream) end(err error) {
 		if w.sent {
 			w.got <- failed
 		} else {
-			w.got <- reply{err: errEnded} // the next run gets it
+			w.got <- reply{err: rpc.ErrUnsent} // the next run gets it
 		}
 	}
 	u.proxy.serverEnded(u)

@@ -20,9 +20,8 @@ import (
 // do one thing at a time, and answer no ping meanwhile.
 const alone = 10 * time.Minute
 
-// watch ends a server that hangs: that writes nothing and answers no ping, while somebody waits for
-// it. It is not asked before it has spoken, because its start may take long, nor while it waits for
-// the client itself.
+// watch ends a server that hangs: it writes nothing and answers no ping, while somebody waits for it. It gets no
+// ping before it has spoken, because its start may take long. Nor does it while it waits for the client itself.
 func (u *upstream) watch() {
 	hang := u.proxy.Hang
 	tick := time.NewTicker(max(hang/30, time.Millisecond))
@@ -95,7 +94,7 @@ func (u *upstream) work() work {
 	calls, asked := 0, 0
 	for _, w := range u.waiting {
 		switch {
-		case w.of == nil || w.of.Method == call.MethodListen: // a look-up of ours, or what lasts as long as the session
+		case w.of == nil || w.of.Method == call.MethodListen: // an internal look-up, or what lasts as long as the session
 		case slices.Contains(lasting, w.of.Method):
 			calls++
 			asked++
@@ -113,8 +112,8 @@ func (u *upstream) work() work {
 	}
 }
 
-// Busy reports whether a call of the client runs, or may run: the server was told to stop it, and has not answered it
-// since. A subscription is no such call.
+// Busy reports whether a call of the client runs, or may run: the server has not answered it, though it was told to
+// stop. A subscription does not count.
 func (p *Proxy) Busy() bool {
 	p.mu.Lock()
 	up, busy := p.up, false
@@ -125,8 +124,8 @@ func (p *Proxy) Busy() bool {
 	return busy || up != nil && up.mayRun()
 }
 
-// mayRun reports whether the run has not answered a call that nobody waits for any more, for as long as a server may
-// be silent that runs one call.
+// mayRun reports whether the run still owes an answer that nobody waits for. A call counts no longer than a server
+// may be silent that runs one call.
 func (u *upstream) mayRun() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -141,8 +140,8 @@ func (u *upstream) mayRun() bool {
 // lasting are the methods whose calls may take long.
 var lasting = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
 
-// silenced notes that the run is ended while it runs calls that have run into their time limits since it
-// wrote anything last. What it does of earlier ones is not known.
+// silenced notes, for a run that is ended, the calls over their time limits since it last wrote anything. It may
+// have finished earlier ones.
 func (u *upstream) silenced() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -153,9 +152,8 @@ func (u *upstream) silenced() {
 	}
 }
 
-// withoutAdvice returns what a call fails with whose run was ended because it was silent, or which has run
-// into its time limit. Nobody is advised to make it once more if a run was ended so before, while it ran the
-// same call. Other errors stay.
+// withoutAdvice returns the failure of a call whose run was ended in silence, or of one over its time limit. If the
+// same call ended a run before, the failure advises no repetition. Other errors stay.
 func (p *Proxy) withoutAdvice(req mcp.Request, err error) error {
 	hung, silent := errors.AsType[*silentError](err)
 	elsewhere, left := errors.AsType[*call.ElsewhereError](err)

@@ -32,8 +32,7 @@ func messages(body []byte) [][]byte {
 	return lines
 }
 
-// inLine returns a message as one line. A text of JSON has no such bytes in it, so they stand between
-// its parts.
+// inLine returns a message as one line. Line breaks stand between the parts of JSON, and not in its texts.
 func inLine(message []byte) []byte {
 	if !bytes.ContainsAny(message, "\r\n") {
 		return message
@@ -47,19 +46,13 @@ func inLine(message []byte) []byte {
 	return line
 }
 
-// received reads what came on the stream of a request, or on that of none, and passes it on.
-func (s *Session) received(c *call, body []byte) {
-	line := inLine(body)
-	m, refused := rpc.ParseServer(line)
-	s.passed(c, m, refused, line)
-}
-
-func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.Refused, line []byte) {
+// passed passes on what came on the stream of a request, or on that of none.
+func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.Refused) {
 	answers := c != nil && !c.answered && (refused == nil && m.Method == "" && m.ID.Key() == c.key ||
 		refused != nil && !refused.Method && refused.ID != nil && refused.ID.Key() == c.key)
 	e := event{m: m}
 	if refused != nil {
-		e = event{err: &rpc.RefusedError{Refused: refused, Line: line}}
+		e = event{err: refused}
 	}
 	if !answers {
 		s.push(e)

@@ -33,11 +33,8 @@ func (e *failure) PublicHint() string   { return e.hint }
 // Refused reports whether the same request will be refused again.
 func (e *failure) Refused() bool { return e.refused }
 
-// errUnsent says that a request was not sent, because the session had ended.
-var errUnsent = errors.New("remote: the session has ended")
-
-// goneError is for a request that was sent in a session that the server does not have, and that the server did
-// not answer. Whoever wrote the answer, a gateway for example, may have passed the request on before.
+// goneError is for a request in a session that the server does not have, without an answer of its own. The answer
+// may be that of a gateway, for example, which has passed the request on before.
 func goneError() error {
 	return fault.New(fault.KindConnectionFailed, "The session was lost; it is not known whether this call took effect").
 		WithParty(fault.PartyServer).
@@ -70,9 +67,9 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// statusError is for an answer that is none of MCP, but one of HTTP. What that means is read by the
-// library; the call is that one request, so what became of the one became of the other. But 404 in a
-// session that the server has is a contradiction, which proves nothing.
+// statusError is for an answer of HTTP that is not one of MCP. The library reads what it means. The call is that one
+// request, so both have the same effect. But 404 in a session that the server has is a contradiction, which proves
+// nothing.
 func (s *Session) statusError(res *http.Response, inSession bool) error {
 	if res.StatusCode < http.StatusBadRequest {
 		return s.redirectError(res)
@@ -121,7 +118,7 @@ func (s *Session) redirectError(res *http.Response) error {
 	return e
 }
 
-// illegalError is for an answer that is no message, as of a page to sign in to which a redirect led.
+// illegalError is for an answer that is not a message, such as the page to sign in to which a redirect led.
 func (s *Session) illegalError(res *http.Response, why string) error {
 	s.moved("")
 	of := cmp.Or(res.Header.Get("Content-Type"), "nothing")

@@ -108,7 +108,7 @@ func TestWhatALostSessionIs(t *testing.T) {
 				require.ErrorContains(t, of.Err, one.fails)
 				require.Equal(t, one.effect, f.Effect())
 				require.Equal(t, one.lost, of.Lost)
-				require.False(t, of.Again)
+				require.NotErrorIs(t, of.Err, rpc.ErrUnsent)
 			}
 			require.EqualValues(t, 1, calls.Load())
 			select {
@@ -148,9 +148,9 @@ func TestAfterALostSession(t *testing.T) {
 	var of *rpc.FailedError
 	require.ErrorAs(t, s.event().err, &of)
 	require.True(t, of.Lost)
-	s.send(write)
-	require.ErrorAs(t, s.event().err, &of)
-	require.True(t, of.Again)
+	late, err := rpc.Read([]byte(write))
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Write(late), rpc.ErrUnsent)
 	require.EqualValues(t, 2, calls.Load(), "the call, and the ping")
 	close(slow)
 	for { // unless it took longer than a moment
@@ -176,5 +176,5 @@ func TestWhatWasNotSentIsSaidToBe(t *testing.T) {
 	c := &call{Message: m, key: m.ID.Key()}
 	var of *rpc.FailedError
 	require.ErrorAs(t, failed(c, s.exchange(t.Context(), c)), &of)
-	require.True(t, of.Again)
+	require.ErrorIs(t, of.Err, rpc.ErrUnsent)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// maxTries bounds how often a request is sent whose headers the server finds wrong.
+// maxTries bounds how often a request is sent, if the server finds its headers wrong.
 const maxTries = 3
 
 // exchange sends a request and passes on what comes back. The error says why the answer is not among
@@ -93,12 +93,11 @@ func (s *Session) post(ctx context.Context, c *call) error {
 		return &rpc.TooLongError{Bytes: len(body) + 1}
 	}
 	for _, line := range messages(body) {
-		line = inLine(line)
-		m, refused := rpc.ParseServer(line)
+		m, refused := rpc.ParseServer(inLine(line))
 		if refused != nil && refused.Code == jsonrpc.CodeParseError { // such as a page
 			return s.illegalError(res, "which is no message")
 		}
-		s.passed(c, m, refused, line)
+		s.passed(c, m, refused)
 	}
 	if c.answered {
 		return nil
@@ -106,14 +105,14 @@ func (s *Session) post(ctx context.Context, c *call) error {
 	return s.illegalError(res, "and not with the answer to the request")
 }
 
-// joins returns the ID of the session that a request belongs to, "" if it belongs to none. Its error
-// says that there is no such session any more, so that the request is not sent.
+// joins returns the ID of the session that a request belongs to, "" if it belongs to none. Its error says that the
+// session has gone, so the request is not sent.
 func (s *Session) joins(c *call) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.gone:
-		return "", errUnsent
+		return "", rpc.ErrUnsent
 	case c.Method == "initialize":
 		return "", nil
 	default:
@@ -121,8 +120,8 @@ func (s *Session) joins(c *call) (string, error) {
 	}
 }
 
-// traced returns the request with a trace that notes whether the server may have read something of
-// it. The client of HTTP sends a POST again by itself only if no byte of the first one was written, see [New].
+// traced returns the request with a trace that notes whether the server may have read something of it. The client of
+// HTTP repeats a POST by itself only if no byte of it was written, see [New].
 func traced(req *http.Request, began *atomic.Bool) *http.Request {
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		GetConn:          func(string) { began.Store(false) },

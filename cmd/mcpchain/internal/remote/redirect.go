@@ -8,10 +8,10 @@ import (
 // maxRedirects bounds how often a request is sent to another place.
 const maxRedirects = 5
 
-// do sends a request. A redirect to another place of the same server, as of "/mcp" to "/mcp/", is
-// followed if the request may be sent twice: the server has read the first one, and nothing proves that it did
-// nothing. The session remembers the place until no MCP server is found there, so what may be sent once only goes
-// there at once.
+// do sends a request. It follows a redirect to another place of the same server, as of "/mcp" to "/mcp/", if the
+// request may be sent twice. The server has read the first one, and nothing proves that it did nothing. The session
+// remembers the place until it finds no MCP server there. So a request that may be sent only once goes there at
+// once.
 func (s *Session) do(req *http.Request, twice bool) (*http.Response, error) {
 	for followed := 0; ; followed++ {
 		res, err := s.client.http.Do(req)

@@ -32,22 +32,22 @@ func (s *Session) refused(ctx context.Context, c *call, res *http.Response, inSe
 	}
 	switch {
 	case own != nil:
-		s.passed(c, own, nil, nil)
+		s.passed(c, own, nil)
 	case lost:
 		return goneError()
 	case is != nil:
-		s.passed(c, rpc.Failed(c.ID, wire(is)), nil, nil)
+		s.passed(c, rpc.Failed(c.ID, wire(is)), nil)
 	case c.Method == "server/discover" && (res.StatusCode == http.StatusBadRequest || res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
 		// What a server of an older version answers over stdio, by which clients know it.
-		s.passed(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}), nil, nil)
+		s.passed(c, rpc.Failed(c.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}), nil)
 	default:
 		return s.statusError(res, inSession)
 	}
 	return nil
 }
 
-// ownOf returns the answer in a body that names the request, or the error of JSON-RPC in an answer that
-// names none. Both are nil if there is no such answer.
+// ownOf returns the answer in a body that names the request. Else it returns an error of JSON-RPC that names none.
+// Both are nil if the body has neither.
 func ownOf(res *http.Response, body []byte, key string) (own, is *rpc.Message) {
 	for _, line := range bodyLines(res, body) {
 		m, bad := rpc.ParseServer(inLine(line))
@@ -77,9 +77,9 @@ func bodyLines(res *http.Response, body []byte) (lines [][]byte) {
 	}
 }
 
-// loses reports whether the server does not have the session, after it has answered a message of it with a
-// status. The session is lost then, and later requests go to another one. own reports whether the answer
-// named the request, so that it says nothing of the session if the status is not 404.
+// loses reports whether the server does not have the session, after it has answered a message of it with a status.
+// Later requests then go to another session. own says that the answer named the request: then only status 404 says
+// something of the session.
 func (s *Session) loses(ctx context.Context, authorization string, status int, own bool) bool {
 	if status != http.StatusNotFound && (status != http.StatusBadRequest || own) || !s.forgotten(ctx, authorization, status) {
 		return false

@@ -85,9 +85,9 @@ type errURL string //nolint:errname // a text that is an error
 
 func (e errURL) Error() string { return string(e) }
 
-// sentOnce returns headers whose requests the client of HTTP does not repeat by itself. It takes a POST for one
-// that may be sent twice if one of two names is among its headers, as it writes them. In small letters the
-// names are the same to the server. See [http.Transport].
+// sentOnce returns headers whose requests the client of HTTP does not repeat by itself. It repeats a POST that has
+// one of two headers, if their names are in its spelling. In small letters the names are the same to the server. See
+// [http.Transport].
 func sentOnce(header http.Header) http.Header {
 	once := make(http.Header, len(header))
 	for name, values := range header {
@@ -101,12 +101,12 @@ func sentOnce(header http.Header) http.Header {
 }
 
 // Start begins a session. Nothing is sent until a message is written. If accepted is nil, each request has the
-// headers of Options. Else the requests that a message causes have the message's Authorization, if it has one, and
-// accepted is called with that each time the server has answered a POST of a message with 2xx, before the answer is
-// passed on. It is called by several goroutines.
+// headers of Options. Else a request that a message causes has the Authorization of that message, if there is one.
+// accepted is called with it when the server has answered a POST with 2xx, before the answer is passed on. Several
+// goroutines call it.
 func (c *Client) Start(accepted func(authorization string)) *Session {
 	s := &Session{
-		client: c, accepted: accepted, events: make(chan event), refuses: make(chan struct{}, 1), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
+		client: c, accepted: accepted, events: make(chan event), ended: make(chan struct{}), places: make(chan struct{}, maxRequests),
 		calls: map[string]*call{}, how: "it was ended",
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -102,7 +102,7 @@ func (s *side) line() string {
 	if of := (*rpc.FailedError)(nil); errors.As(e.err, &of) {
 		require.NoError(s.t, of.Err)
 	}
-	if refused := (*rpc.RefusedError)(nil); errors.As(e.err, &refused) {
+	if refused := (*rpc.Refused)(nil); errors.As(e.err, &refused) {
 		return string(refused.Line)
 	}
 	require.NoError(s.t, e.err)
@@ -127,7 +127,7 @@ func (s *side) failure() *failure {
 	e := s.event()
 	var of *rpc.FailedError
 	require.ErrorAs(s.t, e.err, &of, "%v", e.m)
-	require.False(s.t, of.Again)
+	require.NotErrorIs(s.t, of.Err, rpc.ErrUnsent)
 	var f *failure
 	require.ErrorAs(s.t, of.Err, &f)
 	require.NotContains(s.t, f.Error(), canary)

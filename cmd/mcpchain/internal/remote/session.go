@@ -24,9 +24,8 @@ type Session struct {
 	cancel context.CancelFunc
 	events chan event
 
-	refuses chan struct{} // something is late
-	ended   chan struct{}
-	places  chan struct{} // of requests that are on their way
+	ended  chan struct{}
+	places chan struct{} // of requests that are on their way
 
 	running sync.WaitGroup // those requests
 
@@ -37,8 +36,7 @@ type Session struct {
 	version string           // on which initialize has agreed, or that the last request has named
 	calls   map[string]*call // by the keys of IDs
 	tools   headers.Tools
-	gone    bool     // no request is sent any more
-	late    []rpc.ID // of requests that came after that
+	gone    bool // no request is sent any more
 	how     string
 }
 
@@ -67,46 +65,15 @@ type call struct {
 
 // Next returns the next message that the server has sent.
 func (s *Session) Next() (*rpc.Message, error) {
-	for {
-		select {
-		case e := <-s.events:
-			return e.m, e.err
-		case <-s.refuses:
-		case <-s.ended:
-			if err := s.tooLate(); err != nil {
-				return nil, err
-			}
-			return nil, io.EOF
-		}
-		if err := s.tooLate(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// tooLate is the failure of a request that came too late, nil if there is none.
-func (s *Session) tooLate() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.late) == 0 {
-		return nil
-	}
-	id := s.late[0]
-	if s.late = s.late[1:]; len(s.late) > 0 {
-		s.refuse()
-	}
-	return &rpc.FailedError{ID: id, Again: true}
-}
-
-// refuse wakes who calls Next.
-func (s *Session) refuse() {
 	select {
-	case s.refuses <- struct{}{}:
-	default:
+	case e := <-s.events:
+		return e.m, e.err
+	case <-s.ended:
+		return nil, io.EOF
 	}
 }
 
-// push gives a message, or an error, to who calls Next.
+// push gives a message, or an error, to the caller of Next.
 func (s *Session) push(e event) {
 	select {
 	case s.events <- e:
@@ -118,7 +85,7 @@ func (s *Session) push(e event) {
 func (s *Session) Write(m *rpc.Message) error {
 	switch {
 	case m.IsRequest():
-		s.request(m)
+		return s.request(m)
 	case m.Method == "notifications/cancelled":
 		s.cancelled(m)
 	case m.Method == "notifications/initialized":
@@ -238,17 +205,15 @@ const stateless = "2026-07-28"
 func hasSessions(version string) bool { return version < stateless }
 
 // request sends a request, and returns before its answer comes.
-func (s *Session) request(m *rpc.Message) {
+func (s *Session) request(m *rpc.Message) error {
 	c := &call{Message: m, key: m.ID.Key(), version: s.spoken(m)}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	c.cancel = cancel
 	s.mu.Lock()
 	if s.gone { // it ends soon
-		s.late = append(s.late, m.ID)
-		s.refuse()
 		s.mu.Unlock()
 		cancel(nil)
-		return
+		return rpc.ErrUnsent
 	}
 	s.calls[c.key] = c
 	s.running.Add(1)
@@ -266,21 +231,17 @@ func (s *Session) request(m *rpc.Message) {
 			s.push(event{err: failed(c, err)})
 		}
 	}()
+	return nil
 }
 
 // failed is what Next returns for a request that has no answer.
 func failed(c *call, err error) error {
-	var long *rpc.TooLongError
-	switch {
-	case errors.Is(err, errUnsent):
-		return &rpc.FailedError{ID: c.ID, Again: true}
-	case errors.As(err, &long):
+	if long, ok := errors.AsType[*rpc.TooLongError](err); ok {
 		long.ID = c.ID
 		return long
-	default:
-		var f *failure
-		return &rpc.FailedError{ID: c.ID, Err: err, Lost: errors.As(err, &f) && f.lost}
 	}
+	f, ok := errors.AsType[*failure](err)
+	return &rpc.FailedError{ID: c.ID, Err: err, Lost: ok && f.lost}
 }
 
 func (s *Session) forget(c *call) {
@@ -342,8 +303,8 @@ func (s *Session) note(m *rpc.Message, then func()) {
 	}
 }
 
-// initialized sends the notification that the session begins, and then opens the stream on which the
-// server sends what belongs to no request.
+// initialized sends the notification that begins the session. Then it opens the stream for what belongs to no
+// request.
 func (s *Session) initialized(m *rpc.Message) {
 	opened := make(chan struct{})
 	s.note(m, func() { go s.listen(opened) })

@@ -20,9 +20,8 @@ type position struct {
 // maxPause bounds what a server wants.
 const maxPause = time.Minute
 
-// An eventReader reads events as the specification of server-sent events says: lines end with LF, CR,
-// or both, the data of an event are the lines of its fields "data", and an event ends with a
-// blank line. One that has no end is dropped.
+// An eventReader reads server-sent events as their specification says. Lines end with LF, CR, or both. The data of
+// an event are its lines of the field "data", and a blank line ends it. An event without an end is dropped.
 type eventReader struct {
 	lines *bufio.Reader
 	most  int // bytes of an event

@@ -11,9 +11,8 @@ import (
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
-// The pauses before a stream that broke is asked for again double from the one to the other, if the
-// server does not say how long they are. maxResumes bounds the tries without a new event of a stream
-// that somebody waits for.
+// The pauses before a broken stream is asked for again double from the one to the other, unless the server says how
+// long they are. maxResumes bounds the tries without a new event of a stream that somebody waits for.
 const (
 	firstPause = 500 * time.Millisecond
 	mostPause  = 30 * time.Second
@@ -87,7 +86,8 @@ func (s *Session) follow(c *call, res *http.Response, at *position) (moved bool,
 			return moved, err
 		}
 		moved = true
-		s.received(c, data)
+		m, refused := rpc.ParseServer(inLine(data))
+		s.passed(c, m, refused)
 		if c != nil && c.answered && last == nil {
 			last = time.AfterFunc(behind, func() { _ = res.Body.Close() })
 		}

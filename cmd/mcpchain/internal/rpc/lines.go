@@ -37,7 +37,7 @@ type TooLongError struct {
 
 func (e *TooLongError) Error() string { return "rpc: the line is too long" }
 
-// Refused says why the line of a client is not passed on, of which that is the bound.
+// Refused says why the line of a client is not passed on. most is the bound.
 func (e *TooLongError) Refused(most int) *Refused {
 	return &Refused{
 		Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(most) + " bytes", ID: e.ID, Method: e.Method,
@@ -103,8 +103,8 @@ func (w *Writer) Write(m *Message) error {
 	return err
 }
 
-// A scanner reads the members of an object that is too long to be kept, as it passes by, and keeps
-// what its top level says under "id" and whether there is a "method".
+// A scanner reads the members of an object that is too long to be kept, as it passes by. It keeps the "id" of the
+// top level, and whether there is a "method".
 type scanner struct {
 	depth   int
 	text    bool // inside of a text

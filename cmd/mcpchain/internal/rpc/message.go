@@ -16,8 +16,8 @@ import (
 // An ID is the ID of a request, as it stands in the message.
 type ID json.RawMessage
 
-// Key returns what is the same for every spelling of an ID, and "" for what is none: MCP allows
-// texts and whole numbers.
+// Key returns what all spellings of an ID have in common, and "" if it is illegal: MCP allows texts and whole
+// numbers.
 func (id ID) Key() string {
 	if text, ok := jsons.Text(json.RawMessage(id)); ok {
 		return "s" + text
@@ -70,8 +70,8 @@ func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 // IsNotification reports whether the message is one that is never answered.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 
-// Value returns the value of a member, nil if there is none. A path leads to the members of the message, of its
-// params, its result and its error, and of what is called _meta there.
+// Value returns the value of a member, nil if there is none. A path leads to a member of the message, of its params,
+// result or error, or of the _meta in those.
 func (m *Message) Value(path ...string) json.RawMessage { return m.doc.Value(path...) }
 
 // Text returns the text at a path of [Message.Value], "" if there is none.
@@ -81,16 +81,14 @@ func (m *Message) Text(path ...string) string {
 }
 
 // Token returns the token under which a request wants to hear of its progress, nil if there is none.
-func (m *Message) Token() ID {
-	if token := ID(m.doc.Value("params", "_meta", "progressToken")); token.Key() != "" {
-		return token
-	}
-	return nil
-}
+func (m *Message) Token() ID { return m.id("params", "_meta", "progressToken") }
 
 // Cancels returns the ID of the request that a notification cancels, nil if it names none.
-func (m *Message) Cancels() ID {
-	if id := ID(m.doc.Value("params", "requestId")); id.Key() != "" {
+func (m *Message) Cancels() ID { return m.id("params", "requestId") }
+
+// id returns the ID at a path of [Message.Value], nil if there is no legal one.
+func (m *Message) id(path ...string) ID {
+	if id := ID(m.doc.Value(path...)); id.Key() != "" {
 		return id
 	}
 	return nil

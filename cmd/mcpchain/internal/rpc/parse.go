@@ -13,13 +13,14 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// Refused says why a line is not passed on.
+// Refused says why a line is not passed on. It is the error of [Read]: what comes after the line can be read.
 type Refused struct {
+	Line   []byte // nil if it is not kept
 	Code   int64
 	Reason string
 	ID     ID   // of the message, nil if it is not known
 	Method bool // it is a request or a notification
-	Silent bool // it is no request: nobody waits for an answer
+	Silent bool // nobody waits for an answer
 }
 
 // Answer returns what a refused message is answered with.
@@ -27,20 +28,13 @@ func (r *Refused) Answer() *Message {
 	return Failed(r.ID, &jsonrpc.Error{Code: r.Code, Message: "Invalid message: " + r.Reason + "."})
 }
 
-// A RefusedError is the error of a line that is not a message. What comes after it can be read.
-type RefusedError struct {
-	*Refused
+func (r *Refused) Error() string { return "rpc: " + r.Reason }
 
-	Line []byte
-}
-
-func (e *RefusedError) Error() string { return "rpc: " + e.Reason }
-
-// Read is [ParseServer] for who reads lines one after the other: its error is a *[RefusedError].
+// Read is [ParseServer] with an error, which is a *[Refused].
 func Read(line []byte) (*Message, error) {
 	m, refused := ParseServer(line)
 	if refused != nil {
-		return nil, &RefusedError{refused, line}
+		return nil, refused
 	}
 	return m, nil
 }
@@ -88,7 +82,7 @@ func Parse(line []byte) (m *Message, refused *Refused) {
 // maxDecoded bounds the values of a message that are decoded for the guards: each takes many times its bytes.
 const maxDecoded = 10_000
 
-// kept are the methods whose messages are kept as long as their session, for a server that is started again.
+// kept are the methods whose messages are kept for the next run of the server.
 var kept = map[string]bool{"initialize": true, "notifications/initialized": true, "logging/setLevel": true, "resources/subscribe": true}
 
 // maxKept bounds such a message.
@@ -135,11 +129,11 @@ func unreadable(line []byte, err error) *Refused {
 	var odd *jsons.Error
 	switch errors.As(err, &odd); {
 	case odd.Syntax:
-		return &Refused{Code: jsonrpc.CodeParseError, Reason: "the line is no JSON"}
+		return &Refused{Line: line, Code: jsonrpc.CodeParseError, Reason: "the line is no JSON"}
 	case line[0] == '[':
-		return &Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "batches are not supported"}
+		return &Refused{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "batches are not supported"}
 	default:
-		return &Refused{Code: jsonrpc.CodeInvalidRequest, Reason: "the line is no JSON-RPC message"}
+		return &Refused{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "the line is no JSON-RPC message"}
 	}
 }
 
@@ -157,7 +151,7 @@ func (m *Message) envelope() string {
 	return ""
 }
 
-// illegal says why a message is none that a client may send, "" if it may.
+// illegal says why a client may not send a message, "" if it may.
 func (m *Message) illegal() string {
 	reason := m.envelope()
 	notifies := strings.HasPrefix(m.Method, "notifications/")
@@ -184,7 +178,7 @@ func (m *Message) illegal() string {
 
 // refused returns why the message is refused, with its ID if that cannot be taken for another one.
 func (m *Message) refused(code int64, reason string) *Refused {
-	r := &Refused{Code: code, Reason: reason, Method: m.doc.Value("method") != nil}
+	r := &Refused{Line: m.Line, Code: code, Reason: reason, Method: m.doc.Value("method") != nil}
 	if m.ID.Key() != "" && !slices.ContainsFunc(m.doc.Names(), func(name string) bool { return name != "id" && mayBe(name, "id") }) {
 		r.ID = m.ID
 		for _, other := range m.doc.Values("id") {
@@ -197,8 +191,8 @@ func (m *Message) refused(code int64, reason string) *Refused {
 	return r
 }
 
-// names are the members of the protocol that this program decides by, in the parameters of all methods and in
-// those of one. Servers that do not mind the case of names would read what is spelled otherwise.
+// names are the members by which this program decides: in the parameters of all methods, and in those of one. A
+// server that does not mind the case of names would read other spellings.
 var names = map[string][]string{
 	"":                         {"_meta"},
 	"initialize":               {"protocolVersion", "capabilities", "clientInfo"},
@@ -251,9 +245,8 @@ func misspelt(doc *jsons.Document) string {
 	return ""
 }
 
-// required are the members that the protocol wants in the parameters of a method, which servers
-// otherwise call an internal error, or take for what they are not. A member with "?" may be absent
-// or null.
+// required are the members that the protocol wants in the parameters of a method. Many servers call their lack an
+// internal error, or misread a wrong type. A member with "?" may be absent or null.
 var required = map[string][]member{
 	"initialize":            {{"protocolVersion", '"'}},
 	"tools/call":            {{"name", '"'}, {"arguments?", '{'}},

@@ -1,8 +1,7 @@
 package rpc
 
-// Reads reports whether a request of the method may be sent a second time although the first one may have
-// been carried out: it changes nothing, or the second changes nothing more. A call of a tool is not
-// among them: that depends on the tool.
+// Reads reports whether a request of the method may be sent again although it may have been carried out: the second
+// one changes nothing more. A call of a tool is not among them: that depends on the tool.
 func Reads(method string) bool {
 	switch method {
 	case "initialize", "ping", "server/discover",
