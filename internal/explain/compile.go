@@ -23,8 +23,6 @@ const (
 	// maxPlaces bounds the bytes of the JSON Pointers to the schemas in a schema: where it is deep, and has long
 	// names, these are many times longer.
 	maxPlaces = 4 << 20
-	// maxAddress bounds the bytes of an address, each of which begins with that of the schema around.
-	maxAddress = 2000
 	// maxPatterns bounds the patterns of one schema, in instructions of their programs. What is in a{1000}
 	// counts a thousand times.
 	maxPatterns = 200_000
@@ -35,12 +33,17 @@ type compiler struct {
 	old      bool // of draft 7
 	declared map[string][]string
 	list     []*node
-	places   map[string]*node   // by their JSON Pointers
-	names    map[string]*node   // by their addresses, with their anchors
-	dynamic  map[string][]*node // by their dynamic anchors
-	bytes    int                // of the pointers to all schemas
-	patterns int                // about the instructions of all patterns
+	places   map[string]*node // by their JSON Pointers
+	anchors  map[anchor]*node
+	bytes    int // of the pointers to all schemas
+	patterns int // about the instructions of all patterns
 	err      error
+}
+
+// An anchor is a name in the schema that has an address, or in the whole.
+type anchor struct {
+	base *node
+	name string
 }
 
 // draftOf sets the draft of a schema to what the validator knows. One that nobody knows is taken for the newest.
@@ -66,7 +69,7 @@ func (c *compiler) fail(format string, args ...any) {
 
 // node makes the node of a schema that is written in another one, nil for the root.
 func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string) *node {
-	n := &node{Schema: s, up: up, as: as, base: place}
+	n := &node{Schema: s, up: up, as: as}
 	if n.as.node = n; c.err != nil {
 		return n
 	}
@@ -86,6 +89,9 @@ func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string)
 		return n
 	}
 	c.list, c.places[n.pointer] = append(c.list, n), n
+	if up == nil {
+		n.base = n
+	}
 	n.hidden = s.WriteOnly || s.Format == "password"
 	if c.old && s.Ref != "" {
 		s = &jsonschema.Schema{Ref: s.Ref, Defs: s.Defs, Definitions: s.Definitions} // all else is ignored, but for what hides values
@@ -103,41 +109,20 @@ func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string)
 	return n
 }
 
-// named notes the address of a schema, and its anchors.
+// named notes the anchors of a schema, and whether references in it start at it.
 func (c *compiler) named(n *node) {
 	address, fragment, _ := strings.Cut(n.ID, "#")
-	if address != "" || n.up == nil {
-		n.base = c.join(n.base, address)
-		c.names[n.base] = n
+	if address != "" {
+		n.base = n
 	}
 	if !c.old {
 		fragment = n.Anchor
 	}
-	for _, anchor := range []string{fragment, n.DynamicAnchor} {
-		if anchor != "" {
-			c.names[n.base+"#"+anchor] = n
+	for _, name := range []string{fragment, n.DynamicAnchor} {
+		if name != "" {
+			c.anchors[anchor{n.base, name}] = n
 		}
 	}
-	if n.DynamicAnchor != "" {
-		c.dynamic[n.DynamicAnchor] = append(c.dynamic[n.DynamicAnchor], n)
-	}
-}
-
-// join returns the address that a reference means.
-func (c *compiler) join(base, to string) string {
-	if len(base)+len(to) > maxAddress {
-		c.fail("an address in the schema is too long with that of what is around it")
-		return base
-	}
-	from, err := url.Parse(base)
-	if err == nil {
-		from, err = from.Parse(to)
-	}
-	if err != nil {
-		c.fail("an address in the schema is no URI: %w", err)
-		return base
-	}
-	return from.String()
 }
 
 // value reads what a schema asks of a value without looking into it.
@@ -293,47 +278,42 @@ func (n *node) add(p part) *node {
 // link follows the references of all schemas.
 func (c *compiler) link() {
 	for _, n := range c.list {
-		if n.Schema == nil || c.err != nil {
+		switch {
+		case c.err != nil:
 			return
-		}
-		if n.Ref != "" {
-			if n.ref = c.follow(n, n.Ref); n.ref != nil {
+		case n.DynamicRef != "":
+			c.fail("#%s has a $dynamicRef, which is not read", n.pointer)
+		case n.Ref != "":
+			if n.ref = c.follow(n.base, n.Ref); n.ref != nil {
 				n.parts = slices.Insert(n.parts, 0, part{node: n.ref, keyword: "$ref"})
-			}
-		}
-		if n.DynamicRef != "" {
-			_, anchor, _ := strings.Cut(n.DynamicRef, "#")
-			for _, to := range append(slices.Clip(c.dynamic[anchor]), c.follow(n, n.DynamicRef)) { // which of them depends on the way to it
-				n.add(part{node: to, keyword: "$dynamicRef"})
 			}
 		}
 	}
 }
 
-// follow returns the schema that a reference leads to.
-func (c *compiler) follow(n *node, to string) *node {
-	address, fragment, _ := strings.Cut(to, "#")
-	in := c.names[c.join(n.base, address)]
+// follow returns the schema that a reference leads to, from the schema whose address is around it.
+func (c *compiler) follow(base *node, ref string) (to *node) {
+	address, fragment, _ := strings.Cut(ref, "#")
 	fragment, err := url.PathUnescape(fragment)
 	switch {
-	case in == nil || err != nil:
-		c.fail("the schema refers to %s, which is outside of it", to)
+	case address != "" || err != nil:
+		c.fail("the schema refers to %s, which is outside of it", ref)
 		return nil
 	case fragment == "":
-		return in
+		return base
 	case fragment[0] != '/':
-		in = c.names[in.base+"#"+fragment]
+		to = c.anchors[anchor{base, fragment}]
 	default:
-		if c.bytes += len(in.pointer) + len(fragment); c.bytes > maxPlaces {
+		if c.bytes += len(base.pointer) + len(fragment); c.bytes > maxPlaces {
 			c.fail("the schema is nested too deeply for the length of its names")
 			return nil
 		}
-		in = c.places[in.pointer+fragment]
+		to = c.places[base.pointer+fragment]
 	}
-	if in == nil {
-		c.fail("the schema refers to %s, where there is no schema", to)
+	if to == nil {
+		c.fail("the schema refers to %s, where there is no schema", ref)
 	}
-	return in
+	return to
 }
 
 // compile makes the nodes of a schema, and what validates by it.
@@ -345,7 +325,7 @@ func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved,
 	if err = c.draftOf(s); err != nil {
 		return nil, nil, err
 	}
-	c.places, c.names, c.dynamic = map[string]*node{}, map[string]*node{}, map[string][]*node{}
+	c.places, c.anchors = map[string]*node{}, map[anchor]*node{}
 	root = c.node(s, nil, part{})
 	if c.link(); c.err != nil {
 		return nil, nil, c.err

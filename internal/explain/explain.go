@@ -7,7 +7,7 @@
 //
 // Whether arguments are valid is decided by the validator of the SDK (decide.go), as it has decided before for
 // typed tools. Here are the words: what tools use of JSON Schema is walked through to find all that is wrong, of
-// the rest (unevaluated..., dependent..., contains, not, $dynamicRef) a sentence says the place and the keyword.
+// the rest (unevaluated..., dependent..., contains, not) a sentence says the place and the keyword.
 //
 // A schema is read once (compile.go) into nodes (node.go), and what is known of it beside (schema.go). The steps
 // of a report, a file each: read the arguments (read.go), walk through them and the schema within a bound

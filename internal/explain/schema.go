@@ -35,8 +35,8 @@ type Schema struct {
 func (s *Schema) Size() int { return s.size }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema of draft 2020-12 or 7: bytes of JSON, a
-// map, a bool, a struct. It is of 2020-12 unless "$schema" names draft 7, and of no other. References lead to
-// places in the schema itself: nothing is read from a file or a network.
+// map, a bool, a struct. It is of 2020-12 unless "$schema" names draft 7, and of no other. A reference
+// begins with '#'. One to an address, and a $dynamicRef, is an error.
 //
 // A pattern that regexp cannot read, such as one that looks ahead, is not checked. A
 // schema that refers to itself for the same value is an error, and so is one that is too
