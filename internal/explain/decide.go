@@ -8,11 +8,10 @@ import (
 	"unicode"
 )
 
-// decide asks the validator of the SDK, of which a walk has shown that it will not take long. If it panics, the
-// walk was right.
-func (s *Schema) decide(v any, walked bool) (err error) {
+// decide asks the validator of the SDK, of which a walk has shown that it will not take long. A panic is a refusal.
+func (s *Schema) decide(v any) (err error) {
 	defer func() {
-		if recover() != nil && !walked {
+		if recover() != nil {
 			err = errors.New("the validator panicked")
 		}
 	}()

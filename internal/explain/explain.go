@@ -26,6 +26,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -115,16 +116,17 @@ func (r *report) explain(args []byte) *Report {
 	}
 	wrapped := r.unwrapped(d) // before names are corrected
 	if r.correctNames(found) {
-		if found, _, err = r.walk(); err != nil {
+		if found, err = r.walk(); err != nil {
 			r.More = true
 		}
 	}
 	r.mended = r.args
-	for i := range d.notes {
-		r.tell(d.notes[i])
+	for _, f := range d.notes {
+		r.tell(f)
 	}
-	for _, f := range sorted(found, byPlace) {
-		r.tell(*f)
+	slices.SortStableFunc(found, byPlace)
+	for _, f := range found {
+		r.tell(f)
 	}
 	var meant *correction
 	if len(d.notes) == 0 && len(args) <= 4*maxCorrected {
@@ -165,22 +167,22 @@ func whereBroken(err error, args []byte) string {
 }
 
 // walk returns what is known to be wrong with the arguments. The error says that they are too complex.
-func (r *report) walk() (found []finding, valid bool, err error) {
+func (r *report) walk() (found []finding, err error) {
 	w := walk{work: r.work, report: r}
-	valid, err = w.run(r.schema.root, r.args)
+	_, err = w.run(r.schema.root, r.args)
 	if r.work = max(w.work, 0); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return w.found, valid, nil
+	return w.found, nil
 }
 
 // check returns what is wrong with the arguments if the validator says that something is.
 func (r *report) check() ([]finding, error) {
-	found, valid, err := r.walk()
+	found, err := r.walk()
 	if err != nil {
 		return nil, err
 	}
-	invalid := r.schema.decide(r.args, valid)
+	invalid := r.schema.decide(r.args)
 	switch {
 	case invalid == nil:
 		return nil, nil
@@ -192,7 +194,7 @@ func (r *report) check() ([]finding, error) {
 }
 
 // valid reports whether arguments are valid. They are not if that cannot be found out within what is left of the work.
-func (r *report) valid(v any) bool { return r.fit(r.schema.root, v) && r.schema.decide(v, true) == nil }
+func (r *report) valid(v any) bool { return r.fit(r.schema.root, v) && r.schema.decide(v) == nil }
 
 // fit reports whether a value is valid by n as far as that is known.
 func (r *report) fit(n *node, v any) bool {

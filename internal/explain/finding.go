@@ -27,7 +27,7 @@ func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
 // byPlace orders findings by the alphabet of names, what is around before what is inside, and what
 // depends on a condition behind what does not.
-func byPlace(a, b *finding) int {
+func byPlace(a, b finding) int {
 	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.pointer, b.n.pointer))
 }
 
@@ -42,17 +42,6 @@ func (r *report) spend(units int) bool {
 	r.left -= units
 	r.More = r.More || r.left < 0
 	return r.left < 0
-}
-
-// sorted returns a list in order, as pointers into it: all lists of pointers are sorted by the same code,
-// and each type of structures by 10 KB of its own.
-func sorted[T any](list []T, compare func(a, b *T) int) []*T {
-	in := make([]*T, len(list))
-	for i := range list {
-		in[i] = &list[i]
-	}
-	slices.SortStableFunc(in, compare)
-	return in
 }
 
 // conditions says in words when a schema applies that is written in conditional ones: by the innermost

@@ -354,19 +354,3 @@ func TestFormsThatAreNotLookedAt(t *testing.T) {
 	require.Len(t, report.Violations, 1)
 	require.Equal(t, "o", report.Violations[0].Field)
 }
-
-// TestManyConditions: to collect the conditions of a schema behind many of them takes no longer than a
-// sentence has room for.
-func TestManyConditions(t *testing.T) {
-	var chain strings.Builder
-	for i := range 300 {
-		fmt.Fprintf(&chain, `"d%d":{"if":{"required":["n%d"]},"else":{"$ref":"#/$defs/d%d"}},`, i, i, i+1)
-	}
-	s := mustCompile(t, `{"$defs":{`+chain.String()+`"d300":{"properties":{"l":{"items":{"type":"integer"}}}}},"$ref":"#/$defs/d0"}`)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	report := s.Explain([]byte(`{"l":[`+list(2000, `"x"`)+`]}`), false)
-	runtime.ReadMemStats(&after)
-	require.Contains(t, report.Violations[0].Message, "Argument 'l[0]' expected an integer when 'n0' is not sent and 'n1' is not sent")
-	require.Less(t, int(after.TotalAlloc-before.TotalAlloc)>>20, 20, "MB")
-}

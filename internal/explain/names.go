@@ -84,7 +84,8 @@ func (r *report) correctNames(found []finding) bool {
 		r.misspelled(p)
 	}
 	// Inside first: the places are those of the names that were sent.
-	for _, p := range sorted(pairs, func(a, b *pair) int { return cmp.Compare(len(b.at), len(a.at)) }) {
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(len(b.at), len(a.at)) })
+	for _, p := range pairs {
 		if object, ok := ValueAt(r.args, p.at).(map[string]any); ok {
 			object[p.meant] = object[p.sent]
 			delete(object, p.sent)

@@ -37,7 +37,6 @@ type walk struct {
 
 	report *report // nil while nothing is noted
 	at     []step
-	when   []string
 	found  []finding
 }
 
@@ -106,19 +105,8 @@ func (w *walk) placed(f finding, inside ...string) finding {
 		f.at[i] = s.text()
 	}
 	f.at = append(f.at, inside...)
-	f.when = w.conditions(f.when, f.n)
+	f.when = f.n.when
 	return f
-}
-
-// conditions adds those of n to others, as many as a sentence has room for.
-func (w *walk) conditions(own []string, n *node) []string {
-	when := append(own, w.when...) //nolint:gocritic // own is the finding's
-	for _, text := range n.when {
-		if len(w.when) < maxListed && !slices.Contains(w.when, text) {
-			when = append(when, text)
-		}
-	}
-	return when
 }
 
 // quiet does as valid does, and notes nothing.
@@ -164,7 +152,7 @@ func (w *walk) here(n *node, v any) bool {
 		}
 		return false
 	}
-	ok := n.ref == nil || w.refer(n, v)
+	ok := n.ref == nil || w.valid(n.ref, v)
 	switch v := v.(type) {
 	case map[string]any:
 		ok = w.object(n, v) && ok
@@ -215,17 +203,6 @@ func (w *walk) among(n *node, v any) bool {
 	w.key = appendKey(w.key[:0], v)
 	w.spend(len(w.key)/32 + len(n.values)/2)
 	return n.keys[string(w.key)]
-}
-
-// refer follows a reference.
-func (w *walk) refer(n *node, v any) bool {
-	when := w.when
-	if w.report != nil && n.when != nil {
-		w.when = w.conditions(nil, n)
-	}
-	ok := w.valid(n.ref, v)
-	w.when = when
-	return ok
 }
 
 // must notes what a value breaks, unless it is right. It returns ok.
