@@ -331,7 +331,7 @@ func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved,
 		return nil, nil, c.err
 	}
 	for _, n := range c.list {
-		if !n.ends() {
+		if !n.settle() {
 			return nil, nil, errors.New("the schema refers to itself for the same value, which says nothing: #" + n.pointer)
 		}
 	}
@@ -339,15 +339,17 @@ func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved,
 	return root, valid, err
 }
 
-// ends reports whether n leads to itself for the same value in no way.
-func (n *node) ends() bool {
+// settle finds out whether a schema with which n applies hides the value. It reports false if n leads to itself for
+// the same value.
+func (n *node) settle() bool {
 	const entered, left = 1, 2
 	if n.state == 0 {
 		n.state = entered
 		for _, p := range n.parts {
-			if !p.inside && !p.ends() {
+			if !p.inside && !p.settle() {
 				return false
 			}
+			n.hidden = n.hidden || p.applies() && p.hidden
 		}
 		n.state = left
 	}

@@ -40,7 +40,7 @@ const (
 	// MaxCounted is how many violations are counted: there may be more.
 	MaxCounted = 1000
 
-	maxSentence = 800  // bytes of one
+	maxSentence = 800  // characters of one
 	maxBytes    = 4000 // of all sentences and suggestions
 )
 

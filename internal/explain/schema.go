@@ -86,7 +86,6 @@ func Compile(schema any) (_ *Schema, err error) {
 
 // finish works out what needs all schemas.
 func (s *Schema) finish(c *compiler) {
-	hide(c.list)
 	const instruction = 2 * 40 // here and in the validator
 	s.size = c.bytes + c.patterns*instruction
 	for _, n := range c.list {
@@ -106,32 +105,6 @@ func (s *Schema) finish(c *compiler) {
 
 // sizeOfNode is about what a schema takes here and in the validator.
 const sizeOfNode = 2 * int(unsafe.Sizeof(node{})+unsafe.Sizeof(jsonschema.Schema{}))
-
-// hide finds the schemas with which one applies that hides a value.
-func hide(nodes []*node) {
-	with := map[*node][]*node{} // the schemas of which one is a part
-	var open []*node
-	for _, n := range nodes {
-		for _, p := range n.parts {
-			if p.applies() {
-				with[p.node] = append(with[p.node], n)
-			}
-		}
-		if n.hidden {
-			open = append(open, n)
-		}
-	}
-	for len(open) > 0 {
-		n := last(open)
-		open = open[:len(open)-1]
-		for _, around := range with[n] {
-			if !around.hidden {
-				around.hidden = true
-				open = append(open, around)
-			}
-		}
-	}
-}
 
 // reaches finds the schemas that apply with n, n itself first.
 func (n *node) reaches(to *node) {

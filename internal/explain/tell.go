@@ -21,18 +21,10 @@ func (r *report) add(v fault.Violation) {
 	if r.full() {
 		return
 	}
-	v.Message, v.Expected = cut(v.Message, maxSentence), cut(v.Expected, maxSentence)
+	v.Message, v.Expected = words.Cut(v.Message, maxSentence), words.Cut(v.Expected, maxSentence)
 	if r.size += len(v.Message) + len(v.Suggestion) + len("\n-  "); r.size <= maxBytes || r.Violations == nil {
 		r.Violations = append(r.Violations, v)
 	}
-}
-
-// cut shortens a text to at most limit bytes.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:max(0, limit-3)], "") + "..."
 }
 
 // key is the same for findings that say the same: what is expected has all that one schema asks of

@@ -118,9 +118,9 @@ func (r *report) choose(w *wrapping, other *correction) *correction {
 	case w.names == nil:
 		v.Message, v.Suggestion = "The arguments were sent as a string.", "Send the object itself, not a string."
 	case w.text:
-		v.Message, v.Suggestion = "The arguments were sent as a string inside of "+memberOf(w.names)+".", "Send them as they are, as an object."
+		v.Message, v.Suggestion = "The arguments were sent as a string inside of "+quoted(strings.Join(w.names, "."))+".", "Send them as they are, as an object."
 	default:
-		v.Message, v.Suggestion = "The arguments were sent inside of "+memberOf(w.names)+".", "Send them as they are."
+		v.Message, v.Suggestion = "The arguments were sent inside of "+quoted(strings.Join(w.names, "."))+".", "Send them as they are."
 	}
 	if len(w.names) > 0 {
 		v.Field, v.Pointer = r.place(w.names[:1])
@@ -132,6 +132,3 @@ func (r *report) choose(w *wrapping, other *correction) *correction {
 	}
 	return &correction{w.inner.value, w.inner.value, raw}
 }
-
-// memberOf writes the members in which something stands.
-func memberOf(names []string) string { return quoted(strings.Join(names, ".")) }

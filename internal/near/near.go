@@ -142,6 +142,11 @@ func Meant(want string, pool []string) string {
 	return meant
 }
 
+// Words splits a name such as createdAt or created-at, in small letters. It looks at the first 64 bytes.
+func Words(name string) []string {
+	return strings.FieldsFunc(snake(name[:min(len(name), maxRunes)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
 // snake writes a name in small letters, with '_' between its words.
 func snake(name string) string {
 	var b strings.Builder
