@@ -264,7 +264,8 @@ func withoutDigits(s []rune) []rune { return slices.DeleteFunc(slices.Clone(s), 
 // distance is the optimal string alignment distance of two names, of which b may have a word in the place of a
 // shorter one.
 func (a name) distance(b name) int {
-	var before, row, next [2 * maxRunes]int // of the table of distances, in which each column is for a beginning of b
+	var rows [3][2 * maxRunes]int // of the table of distances, in which each column is for a beginning of b
+	before, row, next := rows[0][:], rows[1][:], rows[2][:]
 	for j := range len(b.runes) + 1 {
 		row[j] = j
 	}
