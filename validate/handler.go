@@ -52,17 +52,18 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 		marked := false
 		var values []error
 		var fields []fault.Violation
-		checked := func() *checks { return v.checks(args, schema()) }
-		var argument func(path string) string
-		if v.Violations != nil { // nobody else pays for what its calls share
-			checked, argument = v.shared(args, schema)
-		}
+		checked := sync.OnceValue(func() *checks { return v.checks(args, schema()) })
+		argument := func(path string) string { return checked().argument(path) }
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
-			} else if found := v.violations(err, argument); found != nil {
-				fields = append(fields, found...)
-			} else if marked {
+				return false
+			}
+			before := len(fields)
+			if v.Violations != nil {
+				fields = append(fields, v.Violations(err, argument)...)
+			}
+			if marked && len(fields) == before {
 				values = append(values, err)
 			}
 			return false
@@ -121,21 +122,6 @@ func (v *validator) checks(args []byte, schema *explain.Schema) *checks {
 		}
 	}
 	return c
-}
-
-// violations returns what Options.Violations says of an error.
-func (v *validator) violations(err error, argument func(path string) string) []fault.Violation {
-	if v.Violations == nil {
-		return nil
-	}
-	return v.Violations(err, argument)
-}
-
-// shared returns the checks that are made once for all calls of Options.Violations, and what
-// these look up in them.
-func (v *validator) shared(args []byte, schema func() *explain.Schema) (func() *checks, func(path string) string) {
-	checked := sync.OnceValue(func() *checks { return v.checks(args, schema()) })
-	return checked, func(path string) string { return checked().argument(path) }
 }
 
 // field completes what a checker found wrong with a field. It is known if the arguments or the
@@ -231,14 +217,10 @@ func (c *checks) value(err error) (at []string, rule, expected string) {
 	case *time.ParseError:
 		return c.find(strings.Trim(e.Value, `"`)), "format", words.Time(strings.Trim(e.Layout, `"`))
 	case *json.UnmarshalTypeError:
-		at, _ = c.resolve(steps(e))
+		at, _ = c.resolve(split(e.Field))
 		return at, "type", typeWords(e.Type)
 	}
 	return nil, "", ""
-}
-
-func steps(e *json.UnmarshalTypeError) []string {
-	return strings.FieldsFunc(e.Field, func(r rune) bool { return r == '.' })
 }
 
 // find returns where a value stands in the arguments, nil where it is at several places or at

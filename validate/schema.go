@@ -63,13 +63,16 @@ func (c *schemas) get(listed any) compile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known = c.kept[hash]; known.compile == nil {
-		known = entry{sync.OnceValues(func() (*explain.Schema, error) {
+		known = entry{text: len(text)}
+		known.compile = sync.OnceValues(func() (*explain.Schema, error) {
 			schema, err := explain.Compile(text)
-			if err == nil {
-				c.charge(hash, schema.Size()/bytesOfText)
+			if err == nil && schema.Size()/bytesOfText > len(text) {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.keep(hash, entry{known.compile, schema.Size() / bytesOfText})
 			}
 			return schema, err
-		}), len(text)}
+		})
 		c.keep(hash, known)
 	}
 	if short != nil {
@@ -78,23 +81,14 @@ func (c *schemas) get(listed any) compile {
 	return known.compile
 }
 
-// charge has a schema count as one of so many bytes, if it was taken for a shorter one.
-func (c *schemas) charge(hash [sha256.Size]byte, text int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known := c.kept[hash]; known.compile != nil && known.text < text {
-		c.text -= known.text
-		delete(c.kept, hash)
-		c.keep(hash, entry{known.compile, text})
-	}
-}
-
-// keep forgets any other entries if there is no room.
+// keep puts an entry in the place of any other of its key, and forgets others if there is no room.
 func (c *schemas) keep(key any, s entry) {
 	if c.kept == nil {
 		c.kept = map[any]entry{}
 	}
-	if _, known := c.kept[key]; known || s.text > maxText {
+	c.text -= c.kept[key].text
+	delete(c.kept, key)
+	if s.text > maxText {
 		return
 	}
 	for other, forgotten := range c.kept {
