@@ -42,8 +42,8 @@ func Arguments(err error) error {
 }
 
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
-// returns nil when the error does not say that it is about them: an error of strconv may
-// be about a secret of the server, and who sends guesses would learn it.
+// returns nil if the error does not say that it is about them. An error of strconv may be about a secret of the
+// server, and a caller could find the secret by guesses.
 func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() *explain.Schema) *fault.Error {
 	if !f.Explainable() {
 		return nil
@@ -124,8 +124,7 @@ func (v *validator) checks(args []byte, schema *explain.Schema) *checks {
 	return c
 }
 
-// field completes what a checker found wrong with a field. It is known if the arguments or the
-// schema have its name.
+// field completes the violation of a field. The field is known if the arguments or the schema have its name.
 func (c *checks) field(of fault.Violation) (one fault.Violation, known bool) {
 	names := split(of.Field)
 	at, known := c.resolve(names)
@@ -197,7 +196,7 @@ func sameName(name string, of iter.Seq[string]) (found string, ok bool) {
 
 var folder = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// value says what a marked error of the standard library tells, and about which place.
+// value returns the place and the rule of a marked error of the standard library, and what was expected.
 func (c *checks) value(err error) (at []string, rule, expected string) {
 	switch e := err.(type) {
 	case *strconv.NumError:
@@ -223,8 +222,8 @@ func (c *checks) value(err error) (at []string, rule, expected string) {
 	return nil, "", ""
 }
 
-// find returns where a value stands in the arguments, nil where it is at several places or at
-// none: nobody knows whether the caller sent it.
+// find returns where a value stands in the arguments. It is nil for a value at several places or at none: the caller
+// may not have sent it.
 func (c *checks) find(text string) []string {
 	if c.places == nil {
 		c.places = map[string][]string{}
@@ -254,8 +253,7 @@ func (c *checks) index(v any, at []string) {
 	}
 }
 
-// violation words what is wrong with the value at a place, without a received value that
-// must not be shown.
+// violation words what is wrong with the value at a place. It leaves out a received value that must not be shown.
 func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	one := fault.Violation{Rule: rule, Expected: strings.TrimPrefix(expected, "must be ")}
 	one.Field, one.Pointer = explain.Place(c.args, at)
@@ -263,7 +261,7 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	subject, received := "Argument '"+one.Field+"'", ""
 	switch {
 	case one.Field == "":
-		subject = "An argument" // nobody knows which
+		subject = "An argument" // it is unknown which
 	case rule == "required" && value == nil:
 		one.Message = words.Missing(subject, "", "")
 		return one
@@ -274,7 +272,7 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	return one
 }
 
-// typeWords says in words for a caller what a Go type takes.
+// typeWords returns the values that a Go type takes, in words for a caller.
 func typeWords(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

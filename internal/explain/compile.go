@@ -20,11 +20,11 @@ const (
 	place  = "https://schema.invalid/arguments"
 	draft7 = "http://json-schema.org/draft-07/schema#"
 
-	// maxPlaces bounds the bytes of the JSON Pointers to the schemas in a schema: where it is deep, and has long
-	// names, these are many times longer.
+	// maxPlaces bounds the bytes of the JSON Pointers to all schemas in a schema. In a deep schema with long names
+	// they are much longer than its text.
 	maxPlaces = 4 << 20
-	// maxPatterns bounds the patterns of one schema, in instructions of their programs. What is in a{1000}
-	// counts a thousand times.
+	// maxPatterns bounds the patterns of one schema, in instructions of their programs. The a of a{1000} counts a
+	// thousand times.
 	maxPatterns = 200_000
 )
 
@@ -46,7 +46,7 @@ type anchor struct {
 	name string
 }
 
-// draftOf sets the draft of a schema to what the validator knows. One that nobody knows is taken for the newest.
+// draftOf sets the draft of a schema to one that the validator knows. An unknown one is taken for the newest.
 func (c *compiler) draftOf(s *jsonschema.Schema) error {
 	_, name, _ := strings.Cut(strings.TrimSuffix(s.Schema, "#"), "://")
 	switch {
@@ -94,7 +94,7 @@ func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string)
 	}
 	n.hidden = s.WriteOnly || s.Format == "password"
 	if c.old && s.Ref != "" {
-		s = &jsonschema.Schema{Ref: s.Ref, Defs: s.Defs, Definitions: s.Definitions} // all else is ignored, but for what hides values
+		s = &jsonschema.Schema{Ref: s.Ref, Defs: s.Defs, Definitions: s.Definitions} // draft 7 ignores all else; writeOnly was read above
 		n.Schema = s
 	} else {
 		c.named(n)
@@ -125,7 +125,7 @@ func (c *compiler) named(n *node) {
 	}
 }
 
-// value reads what a schema asks of a value without looking into it.
+// value reads the keywords that have no schema in them.
 func (c *compiler) value(n *node) {
 	for _, name := range append(n.Types, n.Type) {
 		if n.types |= kindNamed(name); kindNamed(name) == 0 && (name != "" || n.Types != nil && len(n.Types) == 0) {
@@ -163,7 +163,7 @@ func (c *compiler) value(n *node) {
 	}
 }
 
-// pattern reads a regular expression, nil for one that package regexp cannot read, which is not checked.
+// pattern reads a regular expression. It returns nil for one that package regexp cannot read: it is not checked.
 func (c *compiler) pattern(text string) *pattern {
 	c.patterns += 16 + 4*len(text)
 	if c.patterns < maxPatterns {
@@ -197,7 +197,7 @@ func instructions(re *syntax.Regexp) int {
 	return n
 }
 
-// partsOf makes nodes of the schemas in a schema, in the order in which words tell them, those of properties last.
+// partsOf makes nodes of the schemas in a schema, in the order in which sentences mention them.
 func (c *compiler) partsOf(n *node) {
 	one := func(s *jsonschema.Schema, keyword string, inside bool) *node {
 		if s == nil {
@@ -233,7 +233,7 @@ func (c *compiler) partsOf(n *node) {
 			n.patterns = append(n.patterns, last(n.parts))
 			continue
 		}
-		delete(n.PatternProperties, name) // nobody knows which names it is for: any may be sent
+		delete(n.PatternProperties, name) // which names it is for is unknown: any may be sent
 		n.PatternProperties[""] = &jsonschema.Schema{}
 	}
 	if c.old && n.ItemsArray != nil {
@@ -261,7 +261,7 @@ func (c *compiler) partsOf(n *node) {
 	}
 }
 
-// walked are the keywords whose schemas the walk applies. What the others ask for is known to the validator alone.
+// walked are the keywords whose schemas the walk applies. All others are left to the validator.
 var walked = map[string]bool{
 	"$ref": true, "allOf": true, "anyOf": true, "oneOf": true, "if": true, "then": true, "else": true, "properties": true, "patternProperties": true,
 	"additionalProperties": true, "prefixItems": true, "items": true, "additionalItems": true,

@@ -147,7 +147,7 @@ func (n *node) leaf() *node {
 	return n
 }
 
-// maxSteps is how deep what is told of a value takes the schema into account.
+// maxSteps is how deep a place is looked up in the schema.
 const maxSteps = 64
 
 // along yields the schemas that apply at each place on the way to one in the arguments, as
@@ -183,7 +183,7 @@ func inside(here []*node, step string) []*node {
 		add(&own, n.members[step])
 		for _, p := range n.patterns {
 			switch ok, err := w.named(p.pattern, step); {
-			case err != nil: // nobody knows
+			case err != nil: // the match takes too long: the pattern may be for it
 				unsure = true
 				add(&own, p.node)
 			case ok:
@@ -197,7 +197,7 @@ func inside(here []*node, step string) []*node {
 		default:
 			add(&own, n.items)
 		}
-		if n.additional != nil && n.additional.always == nil { // true says nothing, and false is no schema for a member
+		if n.additional != nil && n.additional.always == nil { // true says nothing, and false forbids the member
 			add(&rest, n.additional)
 		}
 		for _, p := range n.rest {

@@ -27,8 +27,7 @@ func (r *report) add(v fault.Violation) {
 	}
 }
 
-// key is the same for findings that say the same: what is expected has all that one schema asks of
-// a value.
+// key is the same for findings that would have the same sentence. The words of a node have all that it asks of a value.
 func (f *finding) key() string {
 	rule, expected := f.rule, f.expected+f.n.words()
 	switch {
@@ -40,7 +39,7 @@ func (f *finding) key() string {
 	return strings.Join(f.at, "\x00") + "\x00" + rule + "\x00" + expected
 }
 
-// tell writes one finding, unless the same was told already.
+// tell writes one finding, unless the same one was written already.
 func (r *report) tell(f finding) {
 	key := f.key()
 	switch {

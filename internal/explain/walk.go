@@ -13,7 +13,7 @@ const (
 	// one schema to one value is one. Where a recursive schema has a choice the work doubles with
 	// every level of the arguments.
 	maxWork = 200_000
-	// maxTold bounds the work of noting and wording what is wrong.
+	// maxTold bounds the work for notes and sentences.
 	maxTold = 12_000
 	// maxWalked bounds how many schemas are applied inside of each other.
 	maxWalked = 20_000
@@ -21,14 +21,14 @@ const (
 	maxExample = 1000
 	// stepsOfUnit is how many steps of a pattern one unit of work is for.
 	stepsOfUnit = 64
-	// bytesOfUnit is how many bytes of the validator's errors one unit of work is for. At each schema on the way out
-	// of where something is wrong it writes all anew, with the place.
+	// bytesOfUnit is how many bytes of the validator's errors one unit of work is for. Each schema around a mistake
+	// writes the whole error anew.
 	bytesOfUnit = 1024
 )
 
-// A walk applies a schema to a value, finds what is wrong by the keywords that it knows, and counts the work. It
-// looks at all that the validator may look at, and stops at nothing: so what it counts bounds what that one
-// does, which cannot be stopped. It serves one call.
+// A walk applies a schema to a value, finds what is wrong by the keywords that it knows, and counts the work. The
+// validator cannot be stopped. So the walk looks at all that the validator may look at, and its count bounds the
+// work of both. It serves one call.
 type walk struct {
 	work   int // that is left
 	depth  int
@@ -186,7 +186,7 @@ func (w *walk) never(n *node) bool {
 	return w.wrong(f)
 }
 
-// whole checks what speaks for itself: a value of another type is told nothing else of.
+// whole checks the type and the named values. If one of them is wrong, no other keyword is mentioned.
 func (w *walk) whole(n *node, v any) bool {
 	named := "enum"
 	if n.Const != nil {
@@ -210,8 +210,7 @@ func (w *walk) must(ok bool, n *node, rule string) bool {
 	return ok || w.wrong(finding{rule: rule, n: n})
 }
 
-// quotes counts what it costs the validator to write so many bytes into an error, and to write that anew at each
-// schema on the way out.
+// quotes counts the validator's work to write so many bytes into an error, and again at each schema around it.
 func (w *walk) quotes(bytes int) { w.spend(bytes/16 + bytes*w.depth/bytesOfUnit) }
 
 // within checks that there are not too few of something, nor too many.
@@ -320,7 +319,7 @@ func (w *walk) unique(n *node, v []any) bool {
 	return true
 }
 
-// uncertain counts what the keywords cost that only the validator knows.
+// uncertain counts the work for the keywords that only the validator knows.
 func (w *walk) uncertain(n *node, v any) {
 	w.unsure = w.unsure || n.rare || n.rest != nil
 	for _, p := range n.rest {

@@ -41,8 +41,8 @@ type match struct {
 //     close, and in one of two characters one edit is.
 //   - One name begins with, or ends in, all of the other, which has at least four characters.
 //
-// Names that differ in digits only are never close: the invoice of another number is
-// another invoice, and no misspelled one. Opposites are not, either, see [Opposite].
+// Names that differ in digits only are never close: an invoice of another number is another invoice. Opposites
+// are never close, either: see [Opposite].
 //
 // The work is bounded: only the first 1024 names are looked at, and names longer
 // than 64 characters are passed over.
