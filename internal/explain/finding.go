@@ -105,14 +105,13 @@ func newFork(n *node, keyword string) *fork {
 			f.forms, f.knows = append(f.forms, p.node), append(f.knows, knows)
 		}
 	}
-	switch len(f.forms) {
-	case 0:
+	if f.forms == nil {
 		return nil
-	case 1:
-		f.expected = choice(f.forms)
-		return f
 	}
 	f.expected = choice(f.forms)
+	if len(f.forms) == 1 {
+		return f
+	}
 	names := f.forms[0].leaf().order
 	for _, name := range names[:min(len(names), maxListed)] {
 		f.tags = nil

@@ -66,19 +66,6 @@ type reader struct {
 	unclear bool // there may be text that is not UTF-8, or a name twice
 }
 
-// A step leads to a member, or to an item; the index of a member is -1.
-type step struct {
-	name  string
-	index int
-}
-
-func (s step) text() string {
-	if s.index >= 0 {
-		return strconv.Itoa(s.index)
-	}
-	return s.name
-}
-
 // path returns the place of what was read last.
 func (r *reader) path() []string { return slices.Collect(r.dec.StackPointer().Tokens()) }
 

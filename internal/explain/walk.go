@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -36,7 +37,7 @@ type walk struct {
 	key    []byte
 
 	report *report // nil while nothing is noted
-	at     []step
+	at     []string
 	found  []finding
 }
 
@@ -91,8 +92,8 @@ func (w *walk) wrong(f finding, inside ...string) bool {
 
 // bytes returns how long the names on the way to the value are.
 func (w *walk) bytes() (n int) {
-	for _, s := range w.at {
-		n += len(s.name)
+	for _, name := range w.at {
+		n += len(name)
 	}
 	return n
 }
@@ -100,11 +101,7 @@ func (w *walk) bytes() (n int) {
 // placed adds to a finding where it is, and when it is one.
 func (w *walk) placed(f finding, inside ...string) finding {
 	w.spend(2 + len(w.at)/4)
-	f.at = make([]string, len(w.at), len(w.at)+len(inside))
-	for i, s := range w.at {
-		f.at[i] = s.text()
-	}
-	f.at = append(f.at, inside...)
+	f.at = slices.Concat(w.at, inside)
 	f.when = f.n.when
 	return f
 }
@@ -119,11 +116,11 @@ func (w *walk) quiet(n *node, v any) bool {
 }
 
 // inside applies a schema to a value in the one that the walk is at.
-func (w *walk) inside(n *node, v any, to step) bool {
+func (w *walk) inside(n *node, v any, step string) bool {
 	if w.report == nil {
 		return w.valid(n, v)
 	}
-	w.at = append(w.at, to)
+	w.at = append(w.at, step)
 	ok := w.valid(n, v)
 	w.at = w.at[:len(w.at)-1]
 	return ok
@@ -174,12 +171,12 @@ func (w *walk) never(n *node) bool {
 		return w.wrong(f)
 	}
 	here := last(w.at)
-	switch isItem := here.index >= 0; {
-	case n.as.keyword == "additionalProperties" && !isItem:
+	switch i := index(here); {
+	case n.as.keyword == "additionalProperties":
 		f.rule, f.n = "additionalProperties", n.up
-	case n.as.keyword == "items" && isItem, n.as.keyword == "additionalItems" && isItem: // it is about the list
+	case i >= 0 && (n.as.keyword == "items" || n.as.keyword == "additionalItems"): // it is about the list
 		w.at = w.at[:len(w.at)-1]
-		w.wrong(finding{rule: "items", n: n.up, count: here.index})
+		w.wrong(finding{rule: "items", n: n.up, count: i})
 		w.at = append(w.at, here)
 		return false
 	}
@@ -275,15 +272,15 @@ func (w *walk) inOrder(v map[string]any) []string {
 func (w *walk) member(n *node, name string, v any) bool {
 	known, ok := false, true
 	if of := n.members[name]; of != nil {
-		known, ok = true, w.inside(of, v, step{name, -1})
+		known, ok = true, w.inside(of, v, name)
 	}
 	for _, p := range n.patterns {
 		if w.spend(1); w.matches(p.pattern, name) {
-			known, ok = true, w.inside(p.node, v, step{name, -1}) && ok
+			known, ok = true, w.inside(p.node, v, name) && ok
 		}
 	}
 	if more := n.additional; more != nil && !known {
-		ok = w.inside(more, v, step{name, -1}) && ok
+		ok = w.inside(more, v, name) && ok
 	}
 	return ok
 }
@@ -295,11 +292,11 @@ func (w *walk) list(n *node, v []any) bool {
 	}
 	first := min(len(n.prefix), len(v))
 	for i, of := range n.prefix[:first] {
-		ok = w.inside(of, v[i], step{"", i}) && ok
+		ok = w.inside(of, v[i], strconv.Itoa(i)) && ok
 	}
 	if n.items != nil {
 		for i := first; i < len(v); i++ {
-			ok = w.inside(n.items, v[i], step{"", i}) && ok
+			ok = w.inside(n.items, v[i], strconv.Itoa(i)) && ok
 		}
 	}
 	return ok
