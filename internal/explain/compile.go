@@ -146,8 +146,8 @@ func (c *compiler) value(n *node) {
 			n.quoted += len(key)
 		}
 	}
-	if _, known := formats[n.Format]; known {
-		n.format = n.Format
+	if _, known := formats[n.Format]; !known {
+		n.Format = ""
 	}
 	if n.Pattern != "" {
 		if n.pattern = c.pattern(n.Pattern); n.pattern == nil {

@@ -143,7 +143,7 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 }
 
 // formatted reports whether a text has to have a format, which a number cannot have. The validator ignores formats.
-func formatted(n *node) bool { return n.leaf().format != "" && n.leaf().format != "password" }
+func formatted(n *node) bool { return n.leaf().Format != "" && n.leaf().Format != "password" }
 
 // isOne reports whether a text that was sent for a list is certainly one item of it. It has no separator, no bracket and
 // no quotation mark, and is not a word for none or all.

@@ -22,7 +22,6 @@ type node struct {
 	values     []any           // that const or enum names, nil if there is neither
 	keys       map[string]bool // of these values
 	pattern    *pattern
-	format     string // one that is known
 	ref        *node
 	prefix     []*node
 	items      *node // for what is behind the prefix
