@@ -35,12 +35,12 @@ const (
 const (
 	// mostSearched is how long arguments may be that are searched, in bytes.
 	mostSearched = 1 << 20
-	// maxCarried is how many places are told.
+	// maxCarried is how many places are reported.
 	maxCarried = 10
 )
 
-// credentials returns the fault of a call that is refused because its arguments carry a
-// credential, nil for one that goes on. What is recorded never has the credential.
+// credentials returns the fault of a call that is refused because its arguments carry a credential. It is nil for a
+// call that goes on. The record never has the credential.
 func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) *fault.Error {
 	policy, what := v.Credentials, "prompt"
 	if c.Method() == middleware.MethodCallTool {
@@ -76,7 +76,7 @@ func (v *validator) credentials(ctx context.Context, c *call.Call, req mcp.Reque
 		return nil
 	}
 	var args any
-	_ = json.Unmarshal(raw, &args) // what is no JSON has no places
+	_ = json.Unmarshal(raw, &args) // a text that is not JSON has no places
 	violations, names := make([]fault.Violation, len(places)), make([]string, len(places))
 	for i, at := range places {
 		one, subject := fault.Violation{Rule: "credential"}, "The arguments carry"
@@ -107,8 +107,8 @@ func carried(raw []byte, asked func(name string) bool, most int) [][]string {
 	}
 }
 
-// asks runs refuses with what reports whether the tool or the prompt asks for a secret under a
-// name, see [byTool]. A prompt asks for what it declares.
+// asks runs refuses, see [byTool]. The function asked reports whether the tool or the prompt asks for a secret under
+// a name. A prompt asks for the arguments that it declares.
 func (v *validator) asks(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, refuses func(asked func(name string) bool) bool) {
 	c = callOf(ctx, c, req)
 	if c.Method() == middleware.MethodCallTool {

@@ -23,7 +23,7 @@ func (v *validator) undecodable(f *failure.Failure, args []byte, schema func() *
 	}
 	return guarded(func() *fault.Error {
 		c := v.checks(args, schema())
-		at, known := c.resolve(steps(e))
+		at, known := c.resolve(split(e.Field))
 		if !known || !isAbout(e, explain.ValueAt(c.args, at)) {
 			return nil
 		}

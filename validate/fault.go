@@ -15,9 +15,8 @@ import (
 // answer stays below 4 KB.
 const maxAnswer = 3584
 
-// faultOf makes one fault of a report: as many of its violations as fit, and the corrected call of
-// a tool with a name. Without a report it is the generic one: what the SDK says of wrong arguments
-// is not for a caller.
+// faultOf makes one fault of a report: as many of its violations as fit, and the corrected call of a tool with a
+// name. Without a report it is the generic fault, because the SDK's own words are not for a caller.
 func faultOf(report *explain.Report, tool string) *fault.Error {
 	if report == nil || len(report.Violations) == 0 {
 		return fault.Generic(fault.KindValidation)
@@ -70,8 +69,8 @@ func correctionOf(report *explain.Report) (meant map[string]any) {
 	return meant
 }
 
-// exact puts a float64 in the place of each number of decoded JSON that it holds, so that 5.0 becomes 5. It would
-// make another ID of a long one.
+// exact replaces each number of decoded JSON by a float64, so that 5.0 becomes 5. A long integer stays: as a float64
+// it would be another ID.
 func exact(v any) any {
 	switch v := v.(type) {
 	case json.Number:

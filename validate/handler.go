@@ -42,8 +42,8 @@ func Arguments(err error) error {
 }
 
 // handlerFault makes a fault of an error with which a handler refuses its arguments. It
-// returns nil when the error does not say that it is about them: an error of strconv may
-// be about a secret of the server, and who sends guesses would learn it.
+// returns nil if the error does not say that it is about them. An error of strconv may be about a secret of the
+// server, and a caller could find the secret by guesses.
 func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() *explain.Schema) *fault.Error {
 	if !f.Explainable() {
 		return nil
@@ -52,17 +52,18 @@ func (v *validator) handlerFault(f *failure.Failure, args []byte, schema func() 
 		marked := false
 		var values []error
 		var fields []fault.Violation
-		checked := func() *checks { return v.checks(args, schema()) }
-		var argument func(path string) string
-		if v.Violations != nil { // nobody else pays for what its calls share
-			checked, argument = v.shared(args, schema)
-		}
+		checked := sync.OnceValue(func() *checks { return v.checks(args, schema()) })
+		argument := func(path string) string { return checked().argument(path) }
 		safe.Find(f.Err(), func(err error) bool {
 			if _, ok := err.(call.ArgumentError); ok {
 				marked = true
-			} else if found := v.violations(err, argument); found != nil {
-				fields = append(fields, found...)
-			} else if marked {
+				return false
+			}
+			before := len(fields)
+			if v.Violations != nil {
+				fields = append(fields, v.Violations(err, argument)...)
+			}
+			if marked && len(fields) == before {
 				values = append(values, err)
 			}
 			return false
@@ -123,23 +124,7 @@ func (v *validator) checks(args []byte, schema *explain.Schema) *checks {
 	return c
 }
 
-// violations returns what Options.Violations says of an error.
-func (v *validator) violations(err error, argument func(path string) string) []fault.Violation {
-	if v.Violations == nil {
-		return nil
-	}
-	return v.Violations(err, argument)
-}
-
-// shared returns the checks that are made once for all calls of Options.Violations, and what
-// these look up in them.
-func (v *validator) shared(args []byte, schema func() *explain.Schema) (func() *checks, func(path string) string) {
-	checked := sync.OnceValue(func() *checks { return v.checks(args, schema()) })
-	return checked, func(path string) string { return checked().argument(path) }
-}
-
-// field completes what a checker found wrong with a field. It is known if the arguments or the
-// schema have its name.
+// field completes the violation of a field. The field is known if the arguments or the schema have its name.
 func (c *checks) field(of fault.Violation) (one fault.Violation, known bool) {
 	names := split(of.Field)
 	at, known := c.resolve(names)
@@ -211,7 +196,7 @@ func sameName(name string, of iter.Seq[string]) (found string, ok bool) {
 
 var folder = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// value says what a marked error of the standard library tells, and about which place.
+// value returns the place and the rule of a marked error of the standard library, and what was expected.
 func (c *checks) value(err error) (at []string, rule, expected string) {
 	switch e := err.(type) {
 	case *strconv.NumError:
@@ -231,18 +216,14 @@ func (c *checks) value(err error) (at []string, rule, expected string) {
 	case *time.ParseError:
 		return c.find(strings.Trim(e.Value, `"`)), "format", words.Time(strings.Trim(e.Layout, `"`))
 	case *json.UnmarshalTypeError:
-		at, _ = c.resolve(steps(e))
+		at, _ = c.resolve(split(e.Field))
 		return at, "type", typeWords(e.Type)
 	}
 	return nil, "", ""
 }
 
-func steps(e *json.UnmarshalTypeError) []string {
-	return strings.FieldsFunc(e.Field, func(r rune) bool { return r == '.' })
-}
-
-// find returns where a value stands in the arguments, nil where it is at several places or at
-// none: nobody knows whether the caller sent it.
+// find returns where a value stands in the arguments. It is nil for a value at several places or at none: the caller
+// may not have sent it.
 func (c *checks) find(text string) []string {
 	if c.places == nil {
 		c.places = map[string][]string{}
@@ -272,8 +253,7 @@ func (c *checks) index(v any, at []string) {
 	}
 }
 
-// violation words what is wrong with the value at a place, without a received value that
-// must not be shown.
+// violation words what is wrong with the value at a place. It leaves out a received value that must not be shown.
 func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	one := fault.Violation{Rule: rule, Expected: strings.TrimPrefix(expected, "must be ")}
 	one.Field, one.Pointer = explain.Place(c.args, at)
@@ -281,7 +261,7 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	subject, received := "Argument '"+one.Field+"'", ""
 	switch {
 	case one.Field == "":
-		subject = "An argument" // nobody knows which
+		subject = "An argument" // it is unknown which
 	case rule == "required" && value == nil:
 		one.Message = words.Missing(subject, "", "")
 		return one
@@ -292,7 +272,7 @@ func (c *checks) violation(at []string, rule, expected string) fault.Violation {
 	return one
 }
 
-// typeWords says in words for a caller what a Go type takes.
+// typeWords returns the values that a Go type takes, in words for a caller.
 func typeWords(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -9,10 +9,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// promptFault returns what is wrong with the arguments of a prompt, nil when nothing is,
-// or when the server does not say what they should be. The SDK checks nothing of it. They
-// are explained with the schema that a tool with such arguments would have. missing says why
-// the server does not say what they should be.
+// promptFault returns what is wrong with the arguments of a prompt, nil for nothing. It checks them by the schema that
+// a tool with such arguments would have. The SDK does not check them. missing says why the server could not say
+// which arguments the prompt takes.
 func (v *validator) promptFault(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (public *fault.Error, missing error) {
 	public = guarded(func() *fault.Error {
 		prompt, err := callOf(ctx, c, req).Server().Prompt(next)

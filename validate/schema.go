@@ -22,8 +22,8 @@ const (
 	bytesOfText = 30
 )
 
-// schemas keeps compiled schemas, so that each is compiled once, by whoever needs it first. They
-// are known by what stands in them: a tool that gets another schema gets another entry.
+// schemas keeps compiled schemas, so that each is compiled once. Their key is their content: a tool that gets another
+// schema gets another entry.
 type schemas struct {
 	mu   sync.Mutex
 	kept map[any]entry // by hash, also of the text as it is listed, and by pointer: the SDK never changes a schema that it serves
@@ -38,7 +38,7 @@ type entry struct {
 
 type compile func() (*explain.Schema, error)
 
-// get returns the entry for a schema as a tool lists it, nil for one that is no JSON.
+// get returns the entry for a schema as a tool lists it, nil for one that is not JSON.
 func (c *schemas) get(listed any) compile {
 	var short any // a key for which the schema need not be written as JSON, nil for none
 	switch s := listed.(type) {
@@ -63,13 +63,16 @@ func (c *schemas) get(listed any) compile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known = c.kept[hash]; known.compile == nil {
-		known = entry{sync.OnceValues(func() (*explain.Schema, error) {
+		known = entry{text: len(text)}
+		known.compile = sync.OnceValues(func() (*explain.Schema, error) {
 			schema, err := explain.Compile(text)
-			if err == nil {
-				c.charge(hash, schema.Size()/bytesOfText)
+			if err == nil && schema.Size()/bytesOfText > len(text) {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.keep(hash, entry{known.compile, schema.Size() / bytesOfText})
 			}
 			return schema, err
-		}), len(text)}
+		})
 		c.keep(hash, known)
 	}
 	if short != nil {
@@ -78,23 +81,14 @@ func (c *schemas) get(listed any) compile {
 	return known.compile
 }
 
-// charge has a schema count as one of so many bytes, if it was taken for a shorter one.
-func (c *schemas) charge(hash [sha256.Size]byte, text int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known := c.kept[hash]; known.compile != nil && known.text < text {
-		c.text -= known.text
-		delete(c.kept, hash)
-		c.keep(hash, entry{known.compile, text})
-	}
-}
-
-// keep forgets any other entries if there is no room.
+// keep puts an entry in the place of any other of its key, and forgets others if there is no room.
 func (c *schemas) keep(key any, s entry) {
 	if c.kept == nil {
 		c.kept = map[any]entry{}
 	}
-	if _, known := c.kept[key]; known || s.text > maxText {
+	c.text -= c.kept[key].text
+	delete(c.kept, key)
+	if s.text > maxText {
 		return
 	}
 	for other, forgotten := range c.kept {
@@ -108,8 +102,8 @@ func (c *schemas) keep(key any, s entry) {
 	c.text += s.text
 }
 
-// callOf returns the Call to ask for the definition of what a request names, which is
-// not what the caller named where a middleware outside has put another name.
+// callOf returns the Call to ask for the definition of the tool or the prompt that a request names. A middleware
+// outside may have put another name into the request.
 func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	if call.Target(req) == c.Target() {
 		return c
@@ -117,23 +111,23 @@ func callOf(ctx context.Context, c *call.Call, req mcp.Request) *call.Call {
 	return c.Below(ctx, "lookup", req)
 }
 
-// byTool runs refuses with what the tool of a call is. Nobody is refused by what the tool was a
-// moment ago: then the server is asked, and refuses runs again.
+// byTool runs refuses with the tool of a call. A remembered tool may have changed: before it refuses a call, the
+// server is asked, and refuses runs again.
 func byTool(c *call.Call, next mcp.MethodHandler, refuses func(*mcp.Tool, error) bool) {
 	if tool, remembered := c.Server().Remembered(next); !remembered || refuses(tool, nil) {
 		refuses(c.Server().ToolNow(next))
 	}
 }
 
-// schemaOf returns the input schema of a tool that was looked up. With an error it is one that every
-// tool has, because the schema cannot be had: a single wrapped handler has no server to ask.
+// schemaOf returns the input schema of a tool that was looked up. With an error it returns a stand-in. A single
+// wrapped handler has no server to ask.
 func (v *validator) schemaOf(found *mcp.Tool, err error) (*explain.Schema, error) {
 	if err != nil {
 		return anyObject(), err
 	}
 	s := guarded(func() compile { return v.schemas.get(found.InputSchema) })
 	if s == nil {
-		return hiding(), errors.New("the input schema is no JSON")
+		return hiding(), errors.New("the input schema is not JSON")
 	}
 	schema, err := s()
 	if err != nil {
@@ -142,8 +136,7 @@ func (v *validator) schemaOf(found *mcp.Tool, err error) (*explain.Schema, error
 	return schema, err
 }
 
-// anyObject is what every tool takes, and hiding stands for a schema of which nobody knows what
-// it hides.
+// anyObject takes what every tool takes. hiding stands for a schema that cannot be compiled, and hides all values.
 var (
 	anyObject = constant(`{"type":"object"}`)
 	hiding    = constant(`{"type":"object","writeOnly":true}`)

@@ -39,7 +39,7 @@ import (
 // a deep value for a schema with a choice at each level. RawTools has the same bound.
 //
 // Tool panics when the schema cannot be compiled or when h is nil. It can be compiled if it is of draft 2020-12
-// or 7, and refers to nothing outside of it.
+// or 7, has no $dynamicRef, and its references begin with '#'.
 func Tool(schema any, h mcp.ToolHandler) mcp.ToolHandler {
 	if h == nil {
 		panic("validate.Tool: h is nil; give the tool's handler")

@@ -20,13 +20,11 @@ const (
 	place  = "https://schema.invalid/arguments"
 	draft7 = "http://json-schema.org/draft-07/schema#"
 
-	// maxPlaces bounds the bytes of the JSON Pointers to the schemas in a schema: where it is deep, and has long
-	// names, these are many times longer.
+	// maxPlaces bounds the bytes of the JSON Pointers to all schemas in a schema. In a deep schema with long names
+	// they are much longer than its text.
 	maxPlaces = 4 << 20
-	// maxAddress bounds the bytes of an address, each of which begins with that of the schema around.
-	maxAddress = 2000
-	// maxPatterns bounds the patterns of one schema, in instructions of their programs. What is in a{1000}
-	// counts a thousand times.
+	// maxPatterns bounds the patterns of one schema, in instructions of their programs. The a of a{1000} counts a
+	// thousand times.
 	maxPatterns = 200_000
 )
 
@@ -35,15 +33,20 @@ type compiler struct {
 	old      bool // of draft 7
 	declared map[string][]string
 	list     []*node
-	places   map[string]*node   // by their JSON Pointers
-	names    map[string]*node   // by their addresses, with their anchors
-	dynamic  map[string][]*node // by their dynamic anchors
-	bytes    int                // of the pointers to all schemas
-	patterns int                // about the instructions of all patterns
+	places   map[string]*node // by their JSON Pointers
+	anchors  map[anchor]*node
+	bytes    int // of the pointers to all schemas
+	patterns int // about the instructions of all patterns
 	err      error
 }
 
-// draftOf sets the draft of a schema to what the validator knows. One that nobody knows is taken for the newest.
+// An anchor is a name in the schema that has an address, or in the whole.
+type anchor struct {
+	base *node
+	name string
+}
+
+// draftOf sets the draft of a schema to one that the validator knows. An unknown one is taken for the newest.
 func (c *compiler) draftOf(s *jsonschema.Schema) error {
 	_, name, _ := strings.Cut(strings.TrimSuffix(s.Schema, "#"), "://")
 	switch {
@@ -66,7 +69,7 @@ func (c *compiler) fail(format string, args ...any) {
 
 // node makes the node of a schema that is written in another one, nil for the root.
 func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string) *node {
-	n := &node{Schema: s, up: up, as: as, base: place}
+	n := &node{Schema: s, up: up, as: as}
 	if n.as.node = n; c.err != nil {
 		return n
 	}
@@ -86,9 +89,12 @@ func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string)
 		return n
 	}
 	c.list, c.places[n.pointer] = append(c.list, n), n
+	if up == nil {
+		n.base = n
+	}
 	n.hidden = s.WriteOnly || s.Format == "password"
 	if c.old && s.Ref != "" {
-		s = &jsonschema.Schema{Ref: s.Ref, Defs: s.Defs, Definitions: s.Definitions} // all else is ignored, but for what hides values
+		s = &jsonschema.Schema{Ref: s.Ref, Defs: s.Defs, Definitions: s.Definitions} // draft 7 ignores all else; writeOnly was read above
 		n.Schema = s
 	} else {
 		c.named(n)
@@ -103,44 +109,23 @@ func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string)
 	return n
 }
 
-// named notes the address of a schema, and its anchors.
+// named notes the anchors of a schema, and whether references in it start at it.
 func (c *compiler) named(n *node) {
 	address, fragment, _ := strings.Cut(n.ID, "#")
-	if address != "" || n.up == nil {
-		n.base = c.join(n.base, address)
-		c.names[n.base] = n
+	if address != "" {
+		n.base = n
 	}
 	if !c.old {
 		fragment = n.Anchor
 	}
-	for _, anchor := range []string{fragment, n.DynamicAnchor} {
-		if anchor != "" {
-			c.names[n.base+"#"+anchor] = n
+	for _, name := range []string{fragment, n.DynamicAnchor} {
+		if name != "" {
+			c.anchors[anchor{n.base, name}] = n
 		}
 	}
-	if n.DynamicAnchor != "" {
-		c.dynamic[n.DynamicAnchor] = append(c.dynamic[n.DynamicAnchor], n)
-	}
 }
 
-// join returns the address that a reference means.
-func (c *compiler) join(base, to string) string {
-	if len(base)+len(to) > maxAddress {
-		c.fail("an address in the schema is too long with that of what is around it")
-		return base
-	}
-	from, err := url.Parse(base)
-	if err == nil {
-		from, err = from.Parse(to)
-	}
-	if err != nil {
-		c.fail("an address in the schema is no URI: %w", err)
-		return base
-	}
-	return from.String()
-}
-
-// value reads what a schema asks of a value without looking into it.
+// value reads the keywords that have no schema in them.
 func (c *compiler) value(n *node) {
 	for _, name := range append(n.Types, n.Type) {
 		if n.types |= kindNamed(name); kindNamed(name) == 0 && (name != "" || n.Types != nil && len(n.Types) == 0) {
@@ -161,8 +146,8 @@ func (c *compiler) value(n *node) {
 			n.quoted += len(key)
 		}
 	}
-	if _, known := formats[n.Format]; known {
-		n.format = n.Format
+	if _, known := formats[n.Format]; !known {
+		n.Format = ""
 	}
 	if n.Pattern != "" {
 		if n.pattern = c.pattern(n.Pattern); n.pattern == nil {
@@ -178,7 +163,7 @@ func (c *compiler) value(n *node) {
 	}
 }
 
-// pattern reads a regular expression, nil for one that package regexp cannot read, which is not checked.
+// pattern reads a regular expression. It returns nil for one that package regexp cannot read: it is not checked.
 func (c *compiler) pattern(text string) *pattern {
 	c.patterns += 16 + 4*len(text)
 	if c.patterns < maxPatterns {
@@ -212,7 +197,7 @@ func instructions(re *syntax.Regexp) int {
 	return n
 }
 
-// partsOf makes nodes of the schemas in a schema, in the order in which words tell them, those of properties last.
+// partsOf makes nodes of the schemas in a schema, in the order in which sentences mention them.
 func (c *compiler) partsOf(n *node) {
 	one := func(s *jsonschema.Schema, keyword string, inside bool) *node {
 		if s == nil {
@@ -248,7 +233,7 @@ func (c *compiler) partsOf(n *node) {
 			n.patterns = append(n.patterns, last(n.parts))
 			continue
 		}
-		delete(n.PatternProperties, name) // nobody knows which names it is for: any may be sent
+		delete(n.PatternProperties, name) // which names it is for is unknown: any may be sent
 		n.PatternProperties[""] = &jsonschema.Schema{}
 	}
 	if c.old && n.ItemsArray != nil {
@@ -276,7 +261,7 @@ func (c *compiler) partsOf(n *node) {
 	}
 }
 
-// walked are the keywords whose schemas the walk applies. What the others ask for is known to the validator alone.
+// walked are the keywords whose schemas the walk applies. All others are left to the validator.
 var walked = map[string]bool{
 	"$ref": true, "allOf": true, "anyOf": true, "oneOf": true, "if": true, "then": true, "else": true, "properties": true, "patternProperties": true,
 	"additionalProperties": true, "prefixItems": true, "items": true, "additionalItems": true,
@@ -293,47 +278,42 @@ func (n *node) add(p part) *node {
 // link follows the references of all schemas.
 func (c *compiler) link() {
 	for _, n := range c.list {
-		if n.Schema == nil || c.err != nil {
+		switch {
+		case c.err != nil:
 			return
-		}
-		if n.Ref != "" {
-			if n.ref = c.follow(n, n.Ref); n.ref != nil {
+		case n.DynamicRef != "":
+			c.fail("#%s has a $dynamicRef, which is not read", n.pointer)
+		case n.Ref != "":
+			if n.ref = c.follow(n.base, n.Ref); n.ref != nil {
 				n.parts = slices.Insert(n.parts, 0, part{node: n.ref, keyword: "$ref"})
-			}
-		}
-		if n.DynamicRef != "" {
-			_, anchor, _ := strings.Cut(n.DynamicRef, "#")
-			for _, to := range append(slices.Clip(c.dynamic[anchor]), c.follow(n, n.DynamicRef)) { // which of them depends on the way to it
-				n.add(part{node: to, keyword: "$dynamicRef"})
 			}
 		}
 	}
 }
 
-// follow returns the schema that a reference leads to.
-func (c *compiler) follow(n *node, to string) *node {
-	address, fragment, _ := strings.Cut(to, "#")
-	in := c.names[c.join(n.base, address)]
+// follow returns the schema that a reference leads to, from the schema whose address is around it.
+func (c *compiler) follow(base *node, ref string) (to *node) {
+	address, fragment, _ := strings.Cut(ref, "#")
 	fragment, err := url.PathUnescape(fragment)
 	switch {
-	case in == nil || err != nil:
-		c.fail("the schema refers to %s, which is outside of it", to)
+	case address != "" || err != nil:
+		c.fail("the schema refers to %s, which is outside of it", ref)
 		return nil
 	case fragment == "":
-		return in
+		return base
 	case fragment[0] != '/':
-		in = c.names[in.base+"#"+fragment]
+		to = c.anchors[anchor{base, fragment}]
 	default:
-		if c.bytes += len(in.pointer) + len(fragment); c.bytes > maxPlaces {
+		if c.bytes += len(base.pointer) + len(fragment); c.bytes > maxPlaces {
 			c.fail("the schema is nested too deeply for the length of its names")
 			return nil
 		}
-		in = c.places[in.pointer+fragment]
+		to = c.places[base.pointer+fragment]
 	}
-	if in == nil {
-		c.fail("the schema refers to %s, where there is no schema", to)
+	if to == nil {
+		c.fail("the schema refers to %s, where there is no schema", ref)
 	}
-	return in
+	return to
 }
 
 // compile makes the nodes of a schema, and what validates by it.
@@ -345,13 +325,13 @@ func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved,
 	if err = c.draftOf(s); err != nil {
 		return nil, nil, err
 	}
-	c.places, c.names, c.dynamic = map[string]*node{}, map[string]*node{}, map[string][]*node{}
+	c.places, c.anchors = map[string]*node{}, map[anchor]*node{}
 	root = c.node(s, nil, part{})
 	if c.link(); c.err != nil {
 		return nil, nil, c.err
 	}
 	for _, n := range c.list {
-		if !n.ends() {
+		if !n.settle() {
 			return nil, nil, errors.New("the schema refers to itself for the same value, which says nothing: #" + n.pointer)
 		}
 	}
@@ -359,15 +339,17 @@ func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved,
 	return root, valid, err
 }
 
-// ends reports whether n leads to itself for the same value in no way.
-func (n *node) ends() bool {
+// settle finds out whether a schema with which n applies hides the value. It reports false if n leads to itself for
+// the same value.
+func (n *node) settle() bool {
 	const entered, left = 1, 2
 	if n.state == 0 {
 		n.state = entered
 		for _, p := range n.parts {
-			if !p.inside && !p.ends() {
+			if !p.inside && !p.settle() {
 				return false
 			}
+			n.hidden = n.hidden || p.applies() && p.hidden
 		}
 		n.state = left
 	}

@@ -61,7 +61,7 @@ func (r *report) offer(c *correction) {
 func (r *report) shown(v, sent any, at []string) (_ any, ok bool) {
 	if text, is := sent.(string); is {
 		if _, is = v.(string); !is {
-			if d, err := read([]byte(text), maxSent); err == nil && !scalar(d.value) {
+			if d, err := read([]byte(text), maxSent); err == nil && isContainer(d.value) {
 				sent = d.value // it was sent as a string that holds it
 			}
 		}
@@ -109,39 +109,21 @@ func (r *report) shown(v, sent any, at []string) (_ any, ok bool) {
 	}
 }
 
-// scalar reports whether a value is no list and no object.
-func scalar(v any) bool {
-	switch v.(type) {
-	case []any, map[string]any:
-		return false
-	default:
-		return true
-	}
-}
-
 // sendable reports whether a number can be certain to be taken as it is: JSON Schema does not say how large an
 // integer may be, but a program that reads one into 64 bits does, and may have no -0. With a fraction or an
 // exponent it is read into a float64.
 func sendable(n json.Number) bool {
+	exact, _ := new(big.Rat).SetString(string(n))
 	if strings.ContainsAny(string(n), ".eE") {
 		f, err := n.Float64()
-		if err != nil || rat(json.Number(strconv.FormatFloat(f, 'g', -1, 64))).Cmp(rat(n)) != 0 {
+		shortest, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
+		if err != nil || !ok || shortest.Cmp(exact) != 0 {
 			return false
 		}
 	}
-	exact := rat(n)
 	if !exact.IsInt() {
 		return true
 	}
 	i := exact.Num()
 	return (i.IsInt64() || i.IsUint64()) && (i.Sign() != 0 || n[0] != '-')
-}
-
-// rat returns the value of a number that is computable.
-func rat(n json.Number) *big.Rat {
-	r, ok := new(big.Rat).SetString(string(n))
-	if !ok {
-		return new(big.Rat)
-	}
-	return r
 }

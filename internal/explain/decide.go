@@ -8,11 +8,10 @@ import (
 	"unicode"
 )
 
-// decide asks the validator of the SDK, of which a walk has shown that it will not take long. If it panics, the
-// walk was right.
-func (s *Schema) decide(v any, walked bool) (err error) {
+// decide asks the validator of the SDK, of which a walk has shown that it will not take long. A panic is a refusal.
+func (s *Schema) decide(v any) (err error) {
 	defer func() {
-		if recover() != nil && !walked {
+		if recover() != nil {
 			err = errors.New("the validator panicked")
 		}
 	}()
@@ -41,8 +40,8 @@ func decoded(v any) any {
 	}
 }
 
-// unknown returns the finding for what only the validator found wrong: the place that its error names, as far as
-// that is one in the arguments, and the keyword.
+// unknown returns the finding for a mistake that only the validator found. It has the keyword that its error names,
+// and the place, as far as that is one in the arguments.
 func (s *Schema) unknown(err error) finding {
 	f, n, placed := finding{rule: "schema", n: s.root, unknown: true}, s.root, true
 	for inner := errors.Unwrap(err); inner != nil; err, inner = inner, errors.Unwrap(inner) {

@@ -5,27 +5,27 @@
 //	report := schema.Explain(req.Params.Arguments, false)
 //	report.Violations[0].Message // Argument 'quantity' expected an integer, but received 'five'.
 //
-// Whether arguments are valid is decided by the validator of the SDK (decide.go), as it has decided before for
-// typed tools. Here are the words: what tools use of JSON Schema is walked through to find all that is wrong, of
-// the rest (unevaluated..., dependent..., contains, not, $dynamicRef) a sentence says the place and the keyword.
+// The SDK's validator decides whether arguments are valid (decide.go), as it does for typed tools. This package
+// words the answer. A walk finds all mistakes by the keywords that most tools use. For the others
+// (unevaluated..., dependent..., contains, not) one sentence names the place and the keyword.
 //
-// A schema is read once (compile.go) into nodes (node.go), and what is known of it beside (schema.go). The steps
-// of a report, a file each: read the arguments (read.go), walk through them and the schema within a bound
-// (walk.go), choose the form that was meant of those that do not fit (finding.go), pair unknown names
-// with those that were meant (names.go), write a sentence for each (tell.go, phrase.go) with advice (hint.go), and
-// offer the corrected arguments (correct.go, wrapped.go).
+// A schema is read once (compile.go, schema.go) into nodes (node.go). Each step of a report has a file. It reads the
+// arguments (read.go) and walks through them and the schema within a bound (walk.go). It chooses the form that was
+// meant among those that do not fit (finding.go), and pairs unknown names with known ones (names.go). It writes a
+// sentence for each mistake (tell.go, phrase.go) with advice (hint.go). Last, it offers the corrected arguments
+// (correct.go, wrapped.go).
 //
-// The arguments are not trusted. Of these only short scalar values are repeated, scrubbed, and none whose
-// name or schema says that it is a secret. The words of a schema are repeated, but what it costs is
-// bounded: a server may relay the schemas of others. The work is counted: arguments that would take the
-// validator too long are reported as too complex, and so refused, and of very many mistakes only the first
-// are looked at.
+// The arguments are not trusted. Only short scalar values are repeated, scrubbed. A value is not repeated if its
+// name or schema marks a secret. The words of a schema are repeated. A server may relay the schemas of others, so
+// their cost is bounded. The walk counts its work: arguments that would take the validator too long are refused as
+// too complex. Of very many mistakes it notes the first.
 package explain
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,33 +39,30 @@ const (
 	// MaxCounted is how many violations are counted: there may be more.
 	MaxCounted = 1000
 
-	maxSentence = 800  // bytes of one
+	maxSentence = 800  // characters of one
 	maxBytes    = 4000 // of all sentences and suggestions
 )
 
 // A Report says all that is wrong with the arguments of one call.
 type Report struct {
-	// Violations are in a stable order, at most MaxShown. All their texts are fit
-	// for one line, and hold nothing of what must not be shown. The Message is the whole
-	// sentence, the Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8", "surrogate", "depth",
-	// "wrapped" or "budget", and what was Received is a string, a bool or a json.Number of at most 64
-	// characters, scrubbed, or nil. A Pointer of more than 512 bytes is left out.
+	// Violations are in a stable order, at most MaxShown. Each text fits on one line and shows no hidden value.
+	// The Message is the whole sentence. The Rule is a keyword of JSON Schema, or "json", "duplicate", "utf8",
+	// "surrogate", "depth", "wrapped" or "budget". Received is a scrubbed string, a bool or a json.Number of at
+	// most 64 characters, or nil. A Pointer of more than 512 bytes is left out.
 	Violations []fault.Violation
-	// Total counts the violations, also those that are not shown. It stops
-	// counting at MaxCounted.
+	// Total counts all violations, up to MaxCounted.
 	Total int
 	// More reports that there may be more than Total.
 	More bool
-	// Corrected are the whole arguments as they were meant, one line of JSON, valid by
-	// the schema. They have all that was sent, except for null and what stood around them, and mean the
-	// same. It is nil unless every correction is certain and each value may be shown.
+	// Corrected are the whole arguments as they were meant: one line of JSON, valid by the schema. Only null and
+	// a wrapper around the arguments are left out. It is nil unless every correction is certain and each
+	// value may be shown.
 	Corrected json.RawMessage
-	// Withheld are these arguments, decoded, with words.AsSent in the place of each value that must not be
-	// shown. It is nil if there is no such value, if received values are hidden, and if what would be
-	// withheld is not what was sent.
+	// Withheld are these arguments, decoded, with words.AsSent in the place of each hidden value. It is nil if
+	// there is no such value, if all received values are hidden, or if a hidden value was corrected.
 	Withheld map[string]any
-	// Tools are the names of tools that were sent beside the arguments, in what was around these. They are not
-	// part of the corrected arguments, which are not certain for a tool of another name.
+	// Tools are the names of tools that stood beside the arguments in a wrapper. The corrected arguments leave them
+	// out. They are not certain for a tool of another name.
 	Tools []string
 }
 
@@ -74,10 +71,10 @@ type report struct {
 	Report
 	schema *Schema
 	hide   bool // every received value
-	args   any  // with the names that were meant, as soon as these are known
+	args   any  // decoded; correctNames puts known names into them
 	mended any  // with all corrections
-	work   int  // that is left for checks
-	left   int  // and for telling
+	work   int  // left for checks
+	left   int  // left for notes and sentences
 	size   int  // bytes of sentences and suggestions
 	told   map[string]bool
 	fixes  int
@@ -86,7 +83,7 @@ type report struct {
 
 // Explain checks the arguments of a call, as JSON, and reports what is wrong. It returns
 // nil when nothing is. Arguments that are absent are checked as {}; null is a value like
-// any other. With hide no received value is told.
+// any other. With hide no received value is shown.
 func (s *Schema) Explain(args []byte, hide bool) *Report { return s.report(hide).explain(args) }
 
 func (s *Schema) report(hide bool) *report {
@@ -115,16 +112,17 @@ func (r *report) explain(args []byte) *Report {
 	}
 	wrapped := r.unwrapped(d) // before names are corrected
 	if r.correctNames(found) {
-		if found, _, err = r.walk(); err != nil {
+		if found, err = r.walk(); err != nil {
 			r.More = true
 		}
 	}
 	r.mended = r.args
-	for i := range d.notes {
-		r.tell(d.notes[i])
+	for _, f := range d.notes {
+		r.tell(f)
 	}
-	for _, f := range sorted(found, byPlace) {
-		r.tell(*f)
+	slices.SortStableFunc(found, byPlace)
+	for _, f := range found {
+		r.tell(f)
 	}
 	var meant *correction
 	if len(d.notes) == 0 && len(args) <= 4*maxCorrected {
@@ -164,23 +162,23 @@ func whereBroken(err error, args []byte) string {
 	return "stop being JSON at character " + strconv.Itoa(utf8.RuneCount(args[:max(1, syntax.Offset)-1])+1)
 }
 
-// walk returns what is known to be wrong with the arguments. The error says that they are too complex.
-func (r *report) walk() (found []finding, valid bool, err error) {
+// walk returns the mistakes that it finds in the arguments. The error says that they are too complex.
+func (r *report) walk() (found []finding, err error) {
 	w := walk{work: r.work, report: r}
-	valid, err = w.run(r.schema.root, r.args)
+	_, err = w.run(r.schema.root, r.args)
 	if r.work = max(w.work, 0); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return w.found, valid, nil
+	return w.found, nil
 }
 
-// check returns what is wrong with the arguments if the validator says that something is.
+// check returns the mistakes in the arguments if the validator refuses them.
 func (r *report) check() ([]finding, error) {
-	found, valid, err := r.walk()
+	found, err := r.walk()
 	if err != nil {
 		return nil, err
 	}
-	invalid := r.schema.decide(r.args, valid)
+	invalid := r.schema.decide(r.args)
 	switch {
 	case invalid == nil:
 		return nil, nil
@@ -191,10 +189,10 @@ func (r *report) check() ([]finding, error) {
 	}
 }
 
-// valid reports whether arguments are valid. They are not if that cannot be found out within what is left of the work.
-func (r *report) valid(v any) bool { return r.fit(r.schema.root, v) && r.schema.decide(v, true) == nil }
+// valid reports whether arguments are valid. It reports false where the work that is left does not suffice.
+func (r *report) valid(v any) bool { return r.fit(r.schema.root, v) && r.schema.decide(v) == nil }
 
-// fit reports whether a value is valid by n as far as that is known.
+// fit reports whether a value is valid by n, as far as the walk knows.
 func (r *report) fit(n *node, v any) bool {
 	w := walk{work: r.work}
 	ok, err := w.run(n, v)
@@ -202,12 +200,10 @@ func (r *report) fit(n *node, v any) bool {
 	return ok && err == nil
 }
 
-// Defaults returns args with the defaults of the schema filled in, as the SDK does it for
-// typed tools: for properties that are
-// missing and not required, also in objects that are there or come to be by that; not
-// behind references, in lists or in the forms of a choice. Absent arguments become an
-// object, and what is no object, or no JSON, stays as it is. Numbers stay as they are
-// written. The arguments need not be valid by the schema.
+// Defaults returns args with the defaults of the schema filled in, as the SDK does it for typed tools. It fills in
+// properties that are missing and not required, also in objects inside. It does not follow references, and does not
+// look into lists or the forms of a choice. Absent arguments become an object. Any other text that is not a JSON
+// object stays as it is. Numbers stay as they are written. The arguments need not be valid by the schema.
 func (s *Schema) Defaults(args []byte) (full []byte) {
 	full = orObject(args)
 	if !s.defaults {

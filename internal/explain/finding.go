@@ -12,12 +12,12 @@ type finding struct {
 	at       []string // to the value, or to the name that is missing or unknown
 	n        *node
 	when     []string // the conditions that it depends on
-	expected string   // in the place of what n says
+	expected string   // in the place of the words of n
 	count    int      // how many items are right
 	forms    []*node  // of a choice
 	both     []int    // the forms that fit both, or the items that are alike
 	unsure   bool     // another form may have been meant
-	unknown  bool     // only the validator knows it
+	unknown  bool     // only the validator found it
 }
 
 // missing reports whether the finding is about a name that was not sent.
@@ -25,9 +25,9 @@ func (f *finding) missing() bool { return f.rule == "required" }
 
 func (f *finding) parent() []string { return f.at[:len(f.at)-1] }
 
-// byPlace orders findings by the alphabet of names, what is around before what is inside, and what
-// depends on a condition behind what does not.
-func byPlace(a, b *finding) int {
+// byPlace orders findings by the alphabet of names. The outer one comes before the inner one, and one without
+// conditions before one with conditions.
+func byPlace(a, b finding) int {
 	return cmp.Or(slices.CompareFunc(a.at, b.at, byStep), cmp.Compare(len(a.when), len(b.when)), cmp.Compare(a.rule, b.rule), cmp.Compare(a.n.pointer, b.n.pointer))
 }
 
@@ -37,26 +37,14 @@ func byStep(a, b string) int {
 	return cmp.Or(boolInt(i < 0)-boolInt(j < 0), cmp.Compare(i, j), strings.Compare(a, b))
 }
 
-// spend takes units off the work of telling, and reports whether there is nothing left.
+// spend takes units off the work for notes and sentences. It reports whether there is nothing left.
 func (r *report) spend(units int) bool {
 	r.left -= units
 	r.More = r.More || r.left < 0
 	return r.left < 0
 }
 
-// sorted returns a list in order, as pointers into it: all lists of pointers are sorted by the same code,
-// and each type of structures by 10 KB of its own.
-func sorted[T any](list []T, compare func(a, b *T) int) []*T {
-	in := make([]*T, len(list))
-	for i := range list {
-		in[i] = &list[i]
-	}
-	slices.SortStableFunc(in, compare)
-	return in
-}
-
-// conditions says in words when a schema applies that is written in conditional ones: by the innermost
-// of these.
+// conditions words when a schema applies: the innermost if, then and else around it.
 func (n *node) conditions() []string {
 	if n.up == nil || n.when != nil {
 		return n.when
@@ -68,7 +56,7 @@ func (n *node) conditions() []string {
 	return n.when
 }
 
-// condition says when a schema applies that is one of the parts of a conditional one.
+// condition words when a then or an else applies, "" for any other schema.
 func (n *node) condition() string {
 	is, then := " is ", n.as.keyword == "then"
 	switch {
@@ -117,14 +105,13 @@ func newFork(n *node, keyword string) *fork {
 			f.forms, f.knows = append(f.forms, p.node), append(f.knows, knows)
 		}
 	}
-	switch len(f.forms) {
-	case 0:
+	if f.forms == nil {
 		return nil
-	case 1:
-		f.expected = choice(f.forms)
-		return f
 	}
 	f.expected = choice(f.forms)
+	if len(f.forms) == 1 {
+		return f
+	}
 	names := f.forms[0].leaf().order
 	for _, name := range names[:min(len(names), maxListed)] {
 		f.tags = nil
@@ -158,8 +145,8 @@ func (f *finding) misfits(at []string) bool {
 	}
 }
 
-// nearest tells what is wrong by the form of a choice with the fewest faults, if that can
-// be told, otherwise by all that would have been right. What is wrong with each form was found.
+// nearest returns the findings of the form with the fewest faults, if one form stands out. Otherwise it returns
+// one finding for the choice as a whole. each has the findings of each form.
 func (r *report) nearest(each [][]finding, all finding, f *fork, value any) []finding {
 	object, _ := value.(map[string]any)
 	if r.spend(len(f.forms) * (1 + len(object)/16)) {

@@ -48,8 +48,8 @@ func (r *report) hint(f finding, value, shown any) string {
 	return advice(append(r.schema.at(f.at), f.n), only || f.rule == "pattern" || f.n.pattern != nil || len(f.forms) > 1)
 }
 
-// meant looks for the allowed value that was meant, a text that is close. That it is the only one that is
-// allowed does not mean that it was meant.
+// meant looks for an allowed text that is close to the value. The only allowed value is not for that reason the one
+// that was meant.
 func (r *report) meant(f finding, value, shown any, allowed []any) string {
 	text, isText := value.(string)
 	if !isText || shown != value {
@@ -142,11 +142,11 @@ func (r *report) converted(f finding, value, shown any, types []string) string {
 	}
 }
 
-// formatted reports whether a text has to have a form, which no number has. The validator looks at none.
-func formatted(n *node) bool { return n.leaf().format != "" && n.leaf().format != "password" }
+// formatted reports whether a text has to have a format, which a number cannot have. The validator ignores formats.
+func formatted(n *node) bool { return n.leaf().Format != "" && n.leaf().Format != "password" }
 
-// isOne reports whether a text that was sent for a list is certainly one item of it: nothing in it may separate
-// several items, or belong to how a list is written, and it does not say that there is none, or that all are meant.
+// isOne reports whether a text that was sent for a list is certainly one item of it. It has no separator, no bracket and
+// no quotation mark, and is not a word for none or all.
 func isOne(text string) bool {
 	switch strings.ToLower(text) {
 	case "", "none", "null", "nil", "undefined", "empty", "all", "any", "*", "-":
@@ -179,7 +179,7 @@ func advice(nodes []*node, describe bool) string {
 	for _, n := range around(nodes...) {
 		for _, v := range n.Examples[:min(len(n.Examples), tries)] {
 			if tries--; room(v, maxName) < 0 {
-				continue // to write it, or to check it, may take long
+				continue // it may take long to write it or to check it
 			}
 			if text := literal(v); len(text) <= maxName && !refuses(v) {
 				example, tries = "For example: "+text+".", 0
@@ -193,8 +193,7 @@ func advice(nodes []*node, describe bool) string {
 	return strings.TrimSpace(example + " " + description)
 }
 
-// room returns what is left of so many bytes when a value is written, less than none if it is
-// longer.
+// room returns how many of so many bytes are left when a value is written. It is negative if the value is longer.
 func room(v any, bytes int) int {
 	switch v := v.(type) {
 	case map[string]any:

@@ -33,10 +33,9 @@ type pair struct {
 	unsure      bool // another one is near, too, or it may be another word
 }
 
-// correctNames tells which unknown names were probably meant for which others, and gives the
-// arguments those. It reports whether there are any. A name that is missing, or that a form asks
-// for, was meant rather than one that may be left out; a name that is missing and the one that
-// stands for it are one mistake.
+// correctNames pairs unknown names with those that were probably meant, and renames them in the arguments. It
+// reports whether there are such pairs. A name that is missing, or that a form asks for, is preferred to an
+// optional one. A missing name and the unknown one that stands for it are one mistake.
 func (r *report) correctNames(found []finding) bool {
 	byPlace, objects, left := map[string]*object{}, []*object{}, maxCompared
 	of := func(at []string, n *node) *object {
@@ -84,7 +83,8 @@ func (r *report) correctNames(found []finding) bool {
 		r.misspelled(p)
 	}
 	// Inside first: the places are those of the names that were sent.
-	for _, p := range sorted(pairs, func(a, b *pair) int { return cmp.Compare(len(b.at), len(a.at)) }) {
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(len(b.at), len(a.at)) })
+	for _, p := range pairs {
 		if object, ok := ValueAt(r.args, p.at).(map[string]any); ok {
 			object[p.meant] = object[p.sent]
 			delete(object, p.sent)
@@ -93,8 +93,8 @@ func (r *report) correctNames(found []finding) bool {
 	return len(pairs) > 0
 }
 
-// pairs compares unknown names with those that are wanted, and then with those that may be left out:
-// one of these was meant by a name that is refused and near to no other.
+// pairs compares unknown names with those that are wanted, and then with optional ones. An optional one is taken
+// only for a refused name that is near to no other.
 func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 	taken := map[string]bool{}
 	for i, pool := range [][]string{wanted, free} {
@@ -117,14 +117,14 @@ func (o *object) pairs(unknown, wanted, free []string) (pairs []pair) {
 	return pairs
 }
 
-// misspelled tells that a name was meant by another one.
+// misspelled adds the violation for a pair.
 func (r *report) misspelled(p pair) {
 	missing, refused, meant := slices.Contains(p.missing, p.meant), slices.Contains(p.refused, p.sent), quoted(p.meant)
 	r.unsure = r.unsure || p.unsure || scrub.SecretName(p.sent) && !scrub.SecretName(p.meant) // it would be shown then
 	if !missing && !refused {
 		r.told[p.choice.key()] = true // also if it fits no form after that
 	}
-	if r.full() { // a sentence takes long that nobody reads
+	if r.full() { // it would not be shown
 		r.Total++
 		return
 	}

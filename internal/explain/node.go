@@ -13,7 +13,7 @@ import (
 type node struct {
 	*jsonschema.Schema
 	pointer string // its place in the whole schema
-	base    string // the address of what is around it, see compiler.follow
+	base    *node  // the schema at which references in it start
 	weight  int    // what it costs to look at an object, beside its members
 	quoted  int    // the bytes of the values that it names
 
@@ -22,7 +22,6 @@ type node struct {
 	values     []any           // that const or enum names, nil if there is neither
 	keys       map[string]bool // of these values
 	pattern    *pattern
-	format     string // one that is known
 	ref        *node
 	prefix     []*node
 	items      *node // for what is behind the prefix

@@ -130,7 +130,7 @@ func (n *node) kinds() (names []string) {
 	switch {
 	case n.types != 0:
 		return names
-	case n.format != "" || n.MinLength != nil || n.MaxLength != nil || n.pattern != nil:
+	case n.Format != "" || n.MinLength != nil || n.MaxLength != nil || n.pattern != nil:
 		return []string{"string"}
 	case n.Minimum != nil || n.Maximum != nil || n.ExclusiveMinimum != nil || n.ExclusiveMaximum != nil || n.MultipleOf != nil:
 		return []string{"number"}
@@ -187,8 +187,8 @@ func counts(least, most *int, noun, nouns string) string {
 
 func (n *node) text() string {
 	text := "a string"
-	if n.format != "" {
-		text = cmp.Or(formats[n.format], "a string in the format "+quoted(n.format))
+	if n.Format != "" {
+		text = cmp.Or(formats[n.Format], "a string in the format "+quoted(n.Format))
 	}
 	if text += counts(n.MinLength, n.MaxLength, "character", "characters"); text == "a string of at least 1 character" {
 		text = "a non-empty string"

@@ -19,19 +19,19 @@ const (
 	maxDepth    = 1000    // what the SDK accepts of a message
 	maxSent     = 1 << 16 // values in the arguments
 	maxExponent = 400     // digits of a number, and its exponent
-	maxNotes    = 100     // no more are told
+	maxNotes    = 100     // findings about the text itself
 )
 
 // A document is JSON that was read.
 type document struct {
 	value   any
 	values  int
-	objects int       // and booleans: what may be schemas
-	scanned int       // the bytes of all objects together: what is deep inside counts many times
+	objects int       // and booleans: each may be a schema
+	scanned int       // the bytes of all objects together: an inner byte counts once for each object around it
 	number  []string  // to a number that is too long to compute with
-	notes   []finding // what is wrong with it beside its schema
-	// declared are the names of objects under "properties", as they were written, by the JSON Pointer to
-	// the object. Nil means that nobody asks.
+	notes   []finding // mistakes in the text itself, whatever the schema says
+	// declared are the names of objects under "properties" in their order, by the JSON Pointer to the object.
+	// Nil: they are not collected.
 	declared map[string][]string
 	places   int // the bytes of these pointers
 }
@@ -64,19 +64,6 @@ type reader struct {
 	dec     *jsontext.Decoder
 	most    int
 	unclear bool // there may be text that is not UTF-8, or a name twice
-}
-
-// A step leads to a member, or to an item; the index of a member is -1.
-type step struct {
-	name  string
-	index int
-}
-
-func (s step) text() string {
-	if s.index >= 0 {
-		return strconv.Itoa(s.index)
-	}
-	return s.name
 }
 
 // path returns the place of what was read last.

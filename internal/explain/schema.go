@@ -35,8 +35,8 @@ type Schema struct {
 func (s *Schema) Size() int { return s.size }
 
 // Compile makes a Schema of anything that marshals to a JSON Schema of draft 2020-12 or 7: bytes of JSON, a
-// map, a bool, a struct. It is of 2020-12 unless "$schema" names draft 7, and of no other. References lead to
-// places in the schema itself: nothing is read from a file or a network.
+// map, a bool, a struct. It is of 2020-12 unless "$schema" names draft 7, and of no other. A reference
+// begins with '#'. One to an address, and a $dynamicRef, is an error.
 //
 // A pattern that regexp cannot read, such as one that looks ahead, is not checked. A
 // schema that refers to itself for the same value is an error, and so is one that is too
@@ -86,7 +86,6 @@ func Compile(schema any) (_ *Schema, err error) {
 
 // finish works out what needs all schemas.
 func (s *Schema) finish(c *compiler) {
-	hide(c.list)
 	const instruction = 2 * 40 // here and in the validator
 	s.size = c.bytes + c.patterns*instruction
 	for _, n := range c.list {
@@ -106,32 +105,6 @@ func (s *Schema) finish(c *compiler) {
 
 // sizeOfNode is about what a schema takes here and in the validator.
 const sizeOfNode = 2 * int(unsafe.Sizeof(node{})+unsafe.Sizeof(jsonschema.Schema{}))
-
-// hide finds the schemas with which one applies that hides a value.
-func hide(nodes []*node) {
-	with := map[*node][]*node{} // the schemas of which one is a part
-	var open []*node
-	for _, n := range nodes {
-		for _, p := range n.parts {
-			if p.applies() {
-				with[p.node] = append(with[p.node], n)
-			}
-		}
-		if n.hidden {
-			open = append(open, n)
-		}
-	}
-	for len(open) > 0 {
-		n := last(open)
-		open = open[:len(open)-1]
-		for _, around := range with[n] {
-			if !around.hidden {
-				around.hidden = true
-				open = append(open, around)
-			}
-		}
-	}
-}
 
 // reaches finds the schemas that apply with n, n itself first.
 func (n *node) reaches(to *node) {
@@ -174,7 +147,7 @@ func (n *node) leaf() *node {
 	return n
 }
 
-// maxSteps is how deep what is told of a value takes the schema into account.
+// maxSteps is how deep a place is looked up in the schema.
 const maxSteps = 64
 
 // along yields the schemas that apply at each place on the way to one in the arguments, as
@@ -210,7 +183,7 @@ func inside(here []*node, step string) []*node {
 		add(&own, n.members[step])
 		for _, p := range n.patterns {
 			switch ok, err := w.named(p.pattern, step); {
-			case err != nil: // nobody knows
+			case err != nil: // the match takes too long: the pattern may be for it
 				unsure = true
 				add(&own, p.node)
 			case ok:
@@ -224,7 +197,7 @@ func inside(here []*node, step string) []*node {
 		default:
 			add(&own, n.items)
 		}
-		if n.additional != nil && n.additional.always == nil { // true says nothing, and false is no schema for a member
+		if n.additional != nil && n.additional.always == nil { // true says nothing, and false forbids the member
 			add(&rest, n.additional)
 		}
 		for _, p := range n.rest {

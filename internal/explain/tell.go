@@ -21,22 +21,13 @@ func (r *report) add(v fault.Violation) {
 	if r.full() {
 		return
 	}
-	v.Message, v.Expected = cut(v.Message, maxSentence), cut(v.Expected, maxSentence)
+	v.Message, v.Expected = words.Cut(v.Message, maxSentence), words.Cut(v.Expected, maxSentence)
 	if r.size += len(v.Message) + len(v.Suggestion) + len("\n-  "); r.size <= maxBytes || r.Violations == nil {
 		r.Violations = append(r.Violations, v)
 	}
 }
 
-// cut shortens a text to at most limit bytes.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:max(0, limit-3)], "") + "..."
-}
-
-// key is the same for findings that say the same: what is expected has all that one schema asks of
-// a value.
+// key is the same for findings that would have the same sentence. The words of a node have all that it asks of a value.
 func (f *finding) key() string {
 	rule, expected := f.rule, f.expected+f.n.words()
 	switch {
@@ -48,7 +39,7 @@ func (f *finding) key() string {
 	return strings.Join(f.at, "\x00") + "\x00" + rule + "\x00" + expected
 }
 
-// tell writes one finding, unless the same was told already.
+// tell writes one finding, unless the same one was written already.
 func (r *report) tell(f finding) {
 	key := f.key()
 	switch {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -13,7 +14,7 @@ const (
 	// one schema to one value is one. Where a recursive schema has a choice the work doubles with
 	// every level of the arguments.
 	maxWork = 200_000
-	// maxTold bounds the work of noting and wording what is wrong.
+	// maxTold bounds the work for notes and sentences.
 	maxTold = 12_000
 	// maxWalked bounds how many schemas are applied inside of each other.
 	maxWalked = 20_000
@@ -21,14 +22,14 @@ const (
 	maxExample = 1000
 	// stepsOfUnit is how many steps of a pattern one unit of work is for.
 	stepsOfUnit = 64
-	// bytesOfUnit is how many bytes of the validator's errors one unit of work is for. At each schema on the way out
-	// of where something is wrong it writes all anew, with the place.
+	// bytesOfUnit is how many bytes of the validator's errors one unit of work is for. Each schema around a mistake
+	// writes the whole error anew.
 	bytesOfUnit = 1024
 )
 
-// A walk applies a schema to a value, finds what is wrong by the keywords that it knows, and counts the work. It
-// looks at all that the validator may look at, and stops at nothing: so what it counts bounds what that one
-// does, which cannot be stopped. It serves one call.
+// A walk applies a schema to a value, finds what is wrong by the keywords that it knows, and counts the work. The
+// validator cannot be stopped. So the walk looks at all that the validator may look at, and its count bounds the
+// work of both. It serves one call.
 type walk struct {
 	work   int // that is left
 	depth  int
@@ -36,8 +37,7 @@ type walk struct {
 	key    []byte
 
 	report *report // nil while nothing is noted
-	at     []step
-	when   []string
+	at     []string
 	found  []finding
 }
 
@@ -92,8 +92,8 @@ func (w *walk) wrong(f finding, inside ...string) bool {
 
 // bytes returns how long the names on the way to the value are.
 func (w *walk) bytes() (n int) {
-	for _, s := range w.at {
-		n += len(s.name)
+	for _, name := range w.at {
+		n += len(name)
 	}
 	return n
 }
@@ -101,24 +101,9 @@ func (w *walk) bytes() (n int) {
 // placed adds to a finding where it is, and when it is one.
 func (w *walk) placed(f finding, inside ...string) finding {
 	w.spend(2 + len(w.at)/4)
-	f.at = make([]string, len(w.at), len(w.at)+len(inside))
-	for i, s := range w.at {
-		f.at[i] = s.text()
-	}
-	f.at = append(f.at, inside...)
-	f.when = w.conditions(f.when, f.n)
+	f.at = slices.Concat(w.at, inside)
+	f.when = f.n.when
 	return f
-}
-
-// conditions adds those of n to others, as many as a sentence has room for.
-func (w *walk) conditions(own []string, n *node) []string {
-	when := append(own, w.when...) //nolint:gocritic // own is the finding's
-	for _, text := range n.when {
-		if len(w.when) < maxListed && !slices.Contains(w.when, text) {
-			when = append(when, text)
-		}
-	}
-	return when
 }
 
 // quiet does as valid does, and notes nothing.
@@ -131,11 +116,11 @@ func (w *walk) quiet(n *node, v any) bool {
 }
 
 // inside applies a schema to a value in the one that the walk is at.
-func (w *walk) inside(n *node, v any, to step) bool {
+func (w *walk) inside(n *node, v any, step string) bool {
 	if w.report == nil {
 		return w.valid(n, v)
 	}
-	w.at = append(w.at, to)
+	w.at = append(w.at, step)
 	ok := w.valid(n, v)
 	w.at = w.at[:len(w.at)-1]
 	return ok
@@ -164,7 +149,7 @@ func (w *walk) here(n *node, v any) bool {
 		}
 		return false
 	}
-	ok := n.ref == nil || w.refer(n, v)
+	ok := n.ref == nil || w.valid(n.ref, v)
 	switch v := v.(type) {
 	case map[string]any:
 		ok = w.object(n, v) && ok
@@ -186,19 +171,19 @@ func (w *walk) never(n *node) bool {
 		return w.wrong(f)
 	}
 	here := last(w.at)
-	switch isItem := here.index >= 0; {
-	case n.as.keyword == "additionalProperties" && !isItem:
+	switch i := index(here); {
+	case n.as.keyword == "additionalProperties":
 		f.rule, f.n = "additionalProperties", n.up
-	case n.as.keyword == "items" && isItem, n.as.keyword == "additionalItems" && isItem: // it is about the list
+	case i >= 0 && (n.as.keyword == "items" || n.as.keyword == "additionalItems"): // it is about the list
 		w.at = w.at[:len(w.at)-1]
-		w.wrong(finding{rule: "items", n: n.up, count: here.index})
+		w.wrong(finding{rule: "items", n: n.up, count: i})
 		w.at = append(w.at, here)
 		return false
 	}
 	return w.wrong(f)
 }
 
-// whole checks what speaks for itself: a value of another type is told nothing else of.
+// whole checks the type and the named values. If one of them is wrong, no other keyword is mentioned.
 func (w *walk) whole(n *node, v any) bool {
 	named := "enum"
 	if n.Const != nil {
@@ -217,24 +202,12 @@ func (w *walk) among(n *node, v any) bool {
 	return n.keys[string(w.key)]
 }
 
-// refer follows a reference.
-func (w *walk) refer(n *node, v any) bool {
-	when := w.when
-	if w.report != nil && n.when != nil {
-		w.when = w.conditions(nil, n)
-	}
-	ok := w.valid(n.ref, v)
-	w.when = when
-	return ok
-}
-
 // must notes what a value breaks, unless it is right. It returns ok.
 func (w *walk) must(ok bool, n *node, rule string) bool {
 	return ok || w.wrong(finding{rule: rule, n: n})
 }
 
-// quotes counts what it costs the validator to write so many bytes into an error, and to write that anew at each
-// schema on the way out.
+// quotes counts the validator's work to write so many bytes into an error, and again at each schema around it.
 func (w *walk) quotes(bytes int) { w.spend(bytes/16 + bytes*w.depth/bytesOfUnit) }
 
 // within checks that there are not too few of something, nor too many.
@@ -299,15 +272,15 @@ func (w *walk) inOrder(v map[string]any) []string {
 func (w *walk) member(n *node, name string, v any) bool {
 	known, ok := false, true
 	if of := n.members[name]; of != nil {
-		known, ok = true, w.inside(of, v, step{name, -1})
+		known, ok = true, w.inside(of, v, name)
 	}
 	for _, p := range n.patterns {
 		if w.spend(1); w.matches(p.pattern, name) {
-			known, ok = true, w.inside(p.node, v, step{name, -1}) && ok
+			known, ok = true, w.inside(p.node, v, name) && ok
 		}
 	}
 	if more := n.additional; more != nil && !known {
-		ok = w.inside(more, v, step{name, -1}) && ok
+		ok = w.inside(more, v, name) && ok
 	}
 	return ok
 }
@@ -319,11 +292,11 @@ func (w *walk) list(n *node, v []any) bool {
 	}
 	first := min(len(n.prefix), len(v))
 	for i, of := range n.prefix[:first] {
-		ok = w.inside(of, v[i], step{"", i}) && ok
+		ok = w.inside(of, v[i], strconv.Itoa(i)) && ok
 	}
 	if n.items != nil {
 		for i := first; i < len(v); i++ {
-			ok = w.inside(n.items, v[i], step{"", i}) && ok
+			ok = w.inside(n.items, v[i], strconv.Itoa(i)) && ok
 		}
 	}
 	return ok
@@ -343,7 +316,7 @@ func (w *walk) unique(n *node, v []any) bool {
 	return true
 }
 
-// uncertain counts what the keywords cost that only the validator knows.
+// uncertain counts the work for the keywords that only the validator knows.
 func (w *walk) uncertain(n *node, v any) {
 	w.unsure = w.unsure || n.rare || n.rest != nil
 	for _, p := range n.rest {

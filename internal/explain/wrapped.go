@@ -26,8 +26,8 @@ type wrapping struct {
 	tools []string // that members beside them name
 }
 
-// unwrapped returns what stands around the arguments, nil unless these satisfy the schema once it is
-// taken off, and only then.
+// unwrapped returns the wrapper around the arguments. It is nil unless exactly one way to take it off leads to
+// arguments that satisfy the schema.
 func (r *report) unwrapped(d *document) (only *wrapping) {
 	if d.notes != nil {
 		return nil
@@ -98,12 +98,12 @@ func (s *Schema) allows(name string) bool {
 	return slices.ContainsFunc(s.at([]string{name}), says) || slices.Contains(required([]*node{s.root}), name)
 }
 
-// choose tells that the arguments stand in something else, in the place of what else was found, and
-// returns them. Where other corrections lead to other arguments, nobody knows which were meant.
+// choose replaces all violations by the one that the arguments were wrapped, and returns them unwrapped. If other
+// corrections lead to other arguments, it is unknown which were meant, and it returns nil.
 func (r *report) choose(w *wrapping, other *correction) *correction {
 	raw, err := encode(w.inner.value)
 	switch {
-	case err != nil: // cannot be: it was read
+	case err != nil: // cannot happen: it was read
 		return nil
 	case other != nil && string(other.raw) == string(raw):
 		r.Tools = w.tools
@@ -118,9 +118,9 @@ func (r *report) choose(w *wrapping, other *correction) *correction {
 	case w.names == nil:
 		v.Message, v.Suggestion = "The arguments were sent as a string.", "Send the object itself, not a string."
 	case w.text:
-		v.Message, v.Suggestion = "The arguments were sent as a string inside of "+memberOf(w.names)+".", "Send them as they are, as an object."
+		v.Message, v.Suggestion = "The arguments were sent as a string inside of "+quoted(strings.Join(w.names, "."))+".", "Send them as they are, as an object."
 	default:
-		v.Message, v.Suggestion = "The arguments were sent inside of "+memberOf(w.names)+".", "Send them as they are."
+		v.Message, v.Suggestion = "The arguments were sent inside of "+quoted(strings.Join(w.names, "."))+".", "Send them as they are."
 	}
 	if len(w.names) > 0 {
 		v.Field, v.Pointer = r.place(w.names[:1])
@@ -132,6 +132,3 @@ func (r *report) choose(w *wrapping, other *correction) *correction {
 	}
 	return &correction{w.inner.value, w.inner.value, raw}
 }
-
-// memberOf writes the members in which something stands.
-func memberOf(names []string) string { return quoted(strings.Join(names, ".")) }

@@ -3,7 +3,6 @@ package near
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -42,8 +41,8 @@ type match struct {
 //     close, and in one of two characters one edit is.
 //   - One name begins with, or ends in, all of the other, which has at least four characters.
 //
-// Names that differ in digits only are never close: the invoice of another number is
-// another invoice, and no misspelled one. Opposites are not, either, see [Opposite].
+// Names that differ in digits only are never close: an invoice of another number is another invoice. Opposites
+// are never close, either: see [Opposite].
 //
 // The work is bounded: only the first 1024 names are looked at, and names longer
 // than 64 characters are passed over.
@@ -53,12 +52,12 @@ func Matches(want string, pools ...[]string) []string {
 		return nil
 	}
 	var found []match
-	left, at := maxPool, a.places()
+	left := maxPool
 	for _, pool := range pools {
 		pool = pool[:min(len(pool), left)]
 		left -= len(pool)
 		for _, other := range pool {
-			if m, ok := a.compare(other, at); ok && other != want {
+			if m, ok := a.compare(other); ok && other != want {
 				found = append(found, m)
 			}
 		}
@@ -88,12 +87,11 @@ func Matches(want string, pools ...[]string) []string {
 // Matches.
 func Nearest(want string, pool []string, n int) []string {
 	a, compared := read(want)
-	at := a.places()
 	found := make([]match, 0, min(len(pool), maxPool))
 	for _, other := range pool[:cap(found)] {
 		m := match{name: other, distance: maxRunes + 1}
 		if b, ok := read(other); ok && compared {
-			m.distance = a.distance(b, at, maxRunes)
+			m.distance = a.distance(b)
 		}
 		found = append(found, m)
 	}
@@ -144,6 +142,11 @@ func Meant(want string, pool []string) string {
 	return meant
 }
 
+// Words splits a name such as createdAt or created-at, in small letters. It looks at the first 64 bytes.
+func Words(name string) []string {
+	return strings.FieldsFunc(snake(name[:min(len(name), maxRunes)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
 // snake writes a name in small letters, with '_' between its words.
 func snake(name string) string {
 	var b strings.Builder
@@ -162,10 +165,7 @@ func snake(name string) string {
 }
 
 // compare measures another name, and reports whether it is close.
-func (a name) compare(other string, at places) (match, bool) {
-	if a.far(other) {
-		return match{}, false
-	}
+func (a name) compare(other string) (match, bool) {
 	b, ok := read(other)
 	if !ok {
 		return match{}, false
@@ -174,8 +174,7 @@ func (a name) compare(other string, at places) (match, bool) {
 	if len(shorter) > len(longer) {
 		shorter, longer = longer, shorter
 	}
-	m := match{name: other, prefix: commonPrefix(shorter, longer)}
-	m.distance = a.distance(b, at, len(shorter)/3)
+	m := match{name: other, prefix: commonPrefix(shorter, longer), distance: a.distance(b)}
 	const contained = 4
 	switch {
 	case m.distance <= a.edits(b, m.prefix):
@@ -185,20 +184,6 @@ func (a name) compare(other string, at places) (match, bool) {
 		return m, false
 	}
 	return m, slices.Equal(shorter, longer) || !slices.Equal(withoutDigits(shorter), withoutDigits(longer))
-}
-
-// far reports whether another name is certainly not close, without comparing the order of the characters.
-func (a name) far(other string) bool {
-	if len(other) > maxRunes*utf8.UTFMax {
-		return true
-	}
-	var set uint64
-	for _, r := range other {
-		set |= 1 << (folded(r) % 64)
-	}
-	// A character that one of them lacks is one edit, and if both lack some, none contains the other.
-	missing, more := a.set&^set, set&^a.set
-	return missing != 0 && more != 0 && max(bits.OnesCount64(missing), bits.OnesCount64(more)) > min(len(a.runes), len(other))/3
 }
 
 // edits returns how many edits are allowed between two names that have a beginning in common.
@@ -235,7 +220,6 @@ func (a name) differ(b name, prefix int) int {
 type name struct {
 	runes []rune
 	words uint64 // a bit for each character in front of which a word begins or ends
-	set   uint64 // the characters, as far as so many bits tell them apart
 }
 
 // edge reports whether a word begins or ends in front of the ith character.
@@ -259,7 +243,6 @@ func read(s string) (a name, ok bool) {
 		}
 		before, small = lower, lower == r
 		a.runes = append(a.runes, lower)
-		a.set |= 1 << (lower % 64)
 	}
 	return a, true
 }
@@ -278,46 +261,28 @@ func folded(r rune) rune {
 
 func withoutDigits(s []rune) []rune { return slices.DeleteFunc(slices.Clone(s), unicode.IsDigit) }
 
-// places are the positions of each character of a name.
-type places map[rune]uint64
-
-func (a name) places() places {
-	at := places{}
+// distance is the optimal string alignment distance of two names, of which b may have a word in the place of a
+// shorter one.
+func (a name) distance(b name) int {
+	var rows [3][2 * maxRunes]int // of the table of distances, in which each column is for a beginning of b
+	before, row, next := rows[0][:], rows[1][:], rows[2][:]
+	for j := range len(b.runes) + 1 {
+		row[j] = j
+	}
 	for i, r := range a.runes {
-		at[r] |= 1 << i
-	}
-	return at
-}
-
-// distance is the optimal string alignment distance of a, whose places are at, and b: a whole column of the
-// table of distances in a few words, as in Heikki Hyyrö, "A Bit-Vector Algorithm for Computing Levenshtein
-// and Damerau Edit Distances" (2003). It stops early and returns limit+1 once the distance is sure to be
-// above limit.
-func (a name) distance(b name, at places, limit int) int {
-	var (
-		up, down    = ^uint64(0), uint64(0) // where a row of the column is one above the row before it, or below
-		diagonal    uint64                  // where a row is not above the one before it in the column before
-		here, there uint64                  // where the character stands in a, and the one before it
-		last        = uint64(1) << (len(a.runes) - 1)
-		d           = len(a.runes)
-	)
-	for i, c := range b.runes {
-		there, here = here, at[c]
-		diagonal = (((here & up) + up) ^ up) | here | down | ((^diagonal&here)<<1)&there
-		right, left := down|^(diagonal|up), diagonal&up
-		switch {
-		case right&last != 0:
-			d++
-		case left&last != 0:
-			d--
+		next[0] = i + 1
+		for j, other := range b.runes {
+			next[j+1] = min(row[j+1]+1, next[j]+1, row[j])
+			if r != other {
+				next[j+1] = min(row[j+1], next[j], row[j]) + 1
+			}
+			if i > 0 && j > 0 && r == b.runes[j-1] && a.runes[i-1] == other {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
-		if d-(len(b.runes)-1-i) > limit {
-			return limit + 1
-		}
-		right = right<<1 | 1
-		up, down = left<<1|^(diagonal|right), right&diagonal
+		before, row, next = row, next, before
 	}
-	return min(d, limit+1)
+	return row[len(b.runes)]
 }
 
 func commonPrefix(a, b []rune) int {

@@ -147,7 +147,7 @@ func Opposite(a, b string) bool {
 	if slices.Equal(x.runes, y.runes) {
 		return !strings.ContainsFunc(a, unicode.IsLetter) && !folds(a, b) || monthly(a) != monthly(b) // 10.0 is not 100
 	}
-	d := x.distance(y, x.places(), maxRunes)
+	d := x.distance(y)
 	return x.turned(y, d) || y.turned(x, d) || x.negates(y, d) || y.negates(x, d) || x.reordered(y)
 }
 
@@ -189,14 +189,13 @@ func letters(s string) (a name) {
 // turned reports whether a is nearer to b, d edits away, if one of its words is turned into its opposite, or
 // left out.
 func (a name) turned(b name, d int) bool {
-	at := b.places()
 	for i, letter := range a.runes {
 		for _, r := range rules[letter] {
 			end := i + len(r.of)
 			if end > len(a.runes) || !slices.Equal(a.runes[i:end], r.of) || !r.fits(a, i) {
 				continue
 			}
-			without := b.distance(a.with(i, end, nil), at, maxRunes)
+			without := b.distance(a.with(i, end, nil))
 			if r.is == nil {
 				if without < d && without <= len(b.runes)/3 {
 					return true
@@ -208,7 +207,7 @@ func (a name) turned(b name, d int) bool {
 				limit = d // it is enough to be as near
 			}
 			// If b is as near without the word, it has no such word at all.
-			if turned := b.distance(a.with(i, end, r.is), at, maxRunes); turned <= limit && turned < without {
+			if turned := b.distance(a.with(i, end, r.is)); turned <= limit && turned < without {
 				return true
 			}
 		}
@@ -258,7 +257,7 @@ func (a name) split() (words []string) {
 // or if they differ in a letter of a word of three: cpu may be another word than gpu.
 func Misspelled(want, meant string) bool {
 	a, ok := read(want)
-	if m, close := a.compare(meant, a.places()); !ok || !close || m.distance > maxRunes || Opposite(want, meant) {
+	if m, close := a.compare(meant); !ok || !close || m.distance > maxRunes || Opposite(want, meant) {
 		return false
 	}
 	b, c := letters(want), letters(meant)
@@ -282,11 +281,10 @@ func Misspelled(want, meant string) bool {
 
 // more reports whether a has a word more than b.
 func (a name) more(b name) bool {
-	at := b.places()
-	d, from := b.distance(a, at, maxRunes), 0
+	d, from := b.distance(a), 0
 	for _, word := range a.split() {
 		end := from + utf8.RuneCountInString(word)
-		if b.distance(a.with(from, end, nil), at, maxRunes) == d-(end-from) {
+		if b.distance(a.with(from, end, nil)) == d-(end-from) {
 			return true
 		}
 		from = end

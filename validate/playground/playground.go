@@ -14,6 +14,7 @@ package playground
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -117,25 +118,17 @@ var comparisons = map[string][2]string{
 }
 
 func size(e fieldError, param string, limit [2]string) string {
-	text := "a number " + limit[0] + param
+	count, _ := strconv.Atoi(param) // which it is for these kinds
 	switch e.Kind() {
 	case reflect.String:
-		text = "a string of " + limit[1] + param + " character"
+		return "a string of " + limit[1] + words.Plural(count, "character")
 	case reflect.Slice, reflect.Array:
-		text = "a list of " + limit[1] + param + " item"
+		return "a list of " + limit[1] + words.Plural(count, "item")
 	case reflect.Map:
-		text = "an object with " + limit[1] + param + " propert"
-		if param == "1" {
-			return text + "y"
-		}
-		return text + "ies"
+		return "an object with " + limit[1] + words.Plural(count, "property", "properties")
 	default:
-		return text
+		return "a number " + limit[0] + param
 	}
-	if param != "1" {
-		text += "s"
-	}
-	return text
 }
 
 // alternatives returns the values of a tag like oneof=red green 'light blue'.
