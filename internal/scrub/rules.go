@@ -46,10 +46,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[a-z_]+=\\w)(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
 		{"key", prefixes(), vendorKey, redacted},
-		{"key with a sign", on("Q~", ".atlasv1."), behind(tilded, `(?P<hide>[\w.~-]{36,})`), redacted}, // in its middle
 		{"numbered key", on(":A", "|"), behind(decimal, `(?P<hide>\d{5,16}(?::A[\w-]{31,}|\|[\w-]{27,}))`), redacted},
-		{"key with an end", on("-us"), behind(alnum, `\b(?P<hide>[0-9a-z]{32}-us\d{1,2})\b`), redacted},
-		{"discord", on("MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), like(`\b(?P<hide>[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,})`), redacted},
 		{"assignment", strings.Fields(nameTriggers), assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
 		{"spoken password", on("password ", "passwort ", "identified "), like(`(?:PASSWORD '(?P<hide>[^'\n]+)'|IDENTIFIED BY (?:PASSWORD )?(?P<not>["'])(?P<word>[^\s\v;,)]+)|\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +

@@ -117,7 +117,6 @@ var (
 	dotted   = chars("A-Za-z0-9_.-")
 	named    = chars("A-Za-z0-9_.$-")
 	base64s  = chars("A-Za-z0-9+/=")
-	tilded   = chars("A-Za-z0-9_.~-")
 	decimal  = chars("0-9")
 	tokens   = chars("A-Za-z0-9_.~+/=$,-")
 	capitals = chars("A-Z0-9_")
