@@ -29,6 +29,7 @@ package scrub
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -190,14 +191,14 @@ type view struct {
 // A reader reads what stands for a character at the beginning of a text, in so many bytes, 0 for nothing. A character of
 // -1 is none.
 type reader struct {
-	begins [256]bool // which bytes can begin it
+	begins *charset // which bytes can begin it
 	read   func(s string) (c rune, n int)
 }
 
 // next returns the first index from i on at which r reads something, or len(s) if there is none.
 func (r *reader) next(s string, i int) int {
 	for ; i < len(s); i++ {
-		if r.begins[s[i]] {
+		if r.begins.has[s[i]] {
 			if _, n := r.read(s[i:]); n > 0 {
 				break
 			}
@@ -241,17 +242,9 @@ func (v view) origin(i int) int32 {
 
 // unseen reads what is invisible. unescape reads an escape of JSON and of most languages' strings, of a URL or of HTML.
 var (
-	unseen = &reader{beginning("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1f" +
-		"\x7f\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf0\xf3"), func(s string) (rune, int) { return -1, words.Unseen(s) }}
-	unescape = &reader{beginning(`\%&`), escaped}
+	unseen   = &reader{chars(`\x00-\x08\x0e-\x1b\x1f\x7f-\x{10ffff}`), func(s string) (rune, int) { return -1, words.Unseen(s) }}
+	unescape = &reader{chars(`\\%&`), escaped}
 )
-
-func beginning(chars string) (set [256]bool) {
-	for _, c := range []byte(chars) {
-		set[c] = true
-	}
-	return set
-}
 
 func escaped(s string) (c rune, n int) {
 	switch s[0] {
@@ -306,19 +299,14 @@ func backslashed(s string) (c rune, n int) {
 var entities = []string{"&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&apos;", "'"}
 
 func hexadecimal(s string, from, n int) (rune, int) {
-	if len(s) < from+n || n > 7 && s[from] > '0' {
+	if len(s) < from+n {
 		return 0, 0
 	}
-	c := rune(0)
-	for _, d := range []byte(s[from : from+n]) {
-		if !anyHex.has[d] {
-			return 0, 0
-		}
-		if c = c<<4 | rune(d&15); d > '9' {
-			c += 9
-		}
+	c, err := strconv.ParseUint(s[from:from+n], 16, 28)
+	if err != nil {
+		return 0, 0
 	}
-	return c, from + n
+	return rune(c), from + n
 }
 
 // shorten returns at most n bytes of s, and cuts neither a rune nor a placeholder in two.

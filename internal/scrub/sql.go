@@ -89,7 +89,7 @@ func insertedRows(t *text, i int) {
 		for _, hide := range secret {
 			t.marks = t.marks[:0]
 			i = inRow(t, i+1)
-			if m := t.marks[0]; hide && m.from < m.to && !harmless(t.s[m.from:min(m.to, m.from+maxWrapped)], true) && (m.how == "value" || digits(t.s[m.from:m.to])) {
+			if m := t.marks[0]; hide && m.from < m.to && !harmless(t.s[m.from:min(m.to, m.from+64)], true) && (m.how == "value" || digits(t.s[m.from:m.to])) {
 				t.hide(m.from, m.to)
 			}
 			if t.at(i) != ',' {
