@@ -48,7 +48,7 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 		i = after
 	} else if sep != "(" && sep != "|" && t.isCode(k, name, start+len(name), i) {
 		if after := max(i, codeWord(t, inFront(t, i))); t.at(after-1) != ':' && t.at(t.skip(blank, after)) != '=' {
-			t.decided(after) // what is a name in it, is none
+			t.decided(after) // a name in it is code, too
 		}
 		return
 	}
@@ -422,7 +422,7 @@ func (t *text) bare(start int) int {
 	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
 }
 
-// numbered reports a count under the plural of a secret's name: 512 tokens are no secret.
+// numbered reports a count under the plural of a secret's name: 512 tokens are not a secret.
 func numbered(name, value string) bool {
 	return len(value) <= 9 && strings.HasSuffix(strings.ToLower(name), "tokens") && strings.Trim(value, "0123456789._") == ""
 }

@@ -3,8 +3,7 @@ package scrub
 import "strings"
 
 // rule is one row of the table: find runs where one of the triggers stands, and hides what it finds behind a placeholder.
-// All rows look at the same text, so that one can be added without a thought for the others; where two find the same,
-// the upper one names it.
+// All rows look at the same text, and do not depend on each other. Where two find the same, the upper one names it.
 type rule struct {
 	name string
 	on   []string
@@ -14,8 +13,8 @@ type rule struct {
 
 var rules []rule
 
-// The bits of the rules that hide a credential, what a stranger does not read of a text that was worded for him, what whoever runs the server does not read either, and what whoever may
-// read its errors does not: a place is theirs, but neither a statement nor a number in hexadecimal digits is one.
+// Each of these has the bits of the rules that hide for one reader. Trusted callers read statements and pointers, but no
+// places: paths and addresses belong to the server.
 var credentials, strangers, operators, trusted uint64
 
 func init() { //nolint:gochecknoinits // the rules refer to the table through text.hide
@@ -96,7 +95,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		case redacted:
 			strangers |= 1 << i
 			if strings.HasPrefix(rules[i].name, "database") {
-				continue // who may read errors may read which database
+				continue // readers of errors may read which database it is
 			}
 			credentials |= 1 << i
 			fallthrough

@@ -72,7 +72,7 @@ func sqlPattern() string {
 // selectFrom is a SELECT in capitals to which a FROM belongs.
 const selectFrom = `\bSELECT[\s\v](?P<once>(?:[^;F]+|F(?P<not>ROM[\s\v]))*)FROM`
 
-// insertedRows hides what is inserted into columns whose names say that it is a secret.
+// insertedRows hides the values of columns that have the name of a secret.
 func insertedRows(t *text, i int) {
 	const most = 2 << 10
 	end := t.back(space, i) - 1

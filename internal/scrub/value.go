@@ -50,7 +50,7 @@ type Cleaner struct {
 // booleans and numbers, as encoding/json would write v. It never panics.
 func (c Cleaner) Value(v any) any { return c.under(under{}, v) }
 
-// Member is Value for what stands under a name, which may say that it is secret.
+// Member is Value for a value with a name, which may be that of a secret.
 func (c Cleaner) Member(name string, v any) any {
 	return c.under(under{}.in(name, SecretName(name) && !declaresValue(v)), v)
 }

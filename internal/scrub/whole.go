@@ -38,8 +38,8 @@ func CleanJSON(raw []byte, clean func(text string) string) []byte {
 }
 
 // CredentialsIn returns where [WholeJSON] hides something in a JSON value: the names and indexes that lead there, at
-// most so many places. What stands under a name for which asked reports true is left out, and what stands under the name
-// of a secret is one place. It is for valid JSON.
+// most so many places. Values under a name for which asked reports true are left out. All below the name of a secret is
+// one place. It is for valid JSON.
 func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [][]string) {
 	r := rewriting{s: string(raw), asked: asked, most: most}
 	r.clean = func(text string) string {
