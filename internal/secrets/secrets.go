@@ -65,21 +65,16 @@ func (s *Schema) Without(value any) any {
 }
 
 func (s *Schema) hides(name string, member any) bool {
+	secret := s.Unsure || s.Secret(name)
 	switch member.(type) {
 	case nil:
 		return false
 	case bool:
-	default:
-		if !s.known[folded(name)] && scrub.Misspelt(name) {
-			return true
-		}
-	}
-	switch member.(type) {
+		return secret
 	case map[string]any, []any:
-		return s.Unsure || s.Secret(name) || scrub.SecretName(name)
-	default:
-		return s.Unsure || s.Secret(name)
+		secret = secret || scrub.SecretName(name)
 	}
+	return secret || !s.known[folded(name)] && scrub.Misspelt(name)
 }
 
 // Schemas caches the Schema of each tool. The zero value is ready for use.
