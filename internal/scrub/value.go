@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"strconv"
@@ -132,6 +133,10 @@ func (w *walk) value(v any) any {
 		}
 	case error:
 		return w.err(v)
+	case map[string]any: // reflection would allocate for each member
+		if v != nil {
+			return w.object(maps.All(v))
+		}
 	}
 	rv := reflect.ValueOf(v)
 	switch kind := rv.Kind(); {
