@@ -12,15 +12,14 @@
 //     credentials.
 //   - An error that a [Rule] knows becomes the fault of the rule. Rules come before all
 //     but a *fault.Error and a panic.
-//   - Any other error depends on who reads it, see [Reader]. [Anyone] reads what kind of failure it
-//     was, in words of this package: a deadline, a missing row, a refused connection, and of
-//     what is not known that it is an internal error. [Trusted] and [Operator] read the
-//     words of the error.
+//   - Any other error depends on its reader, see [Reader]. [Anyone] reads what kind of failure it
+//     was, in words of this package: a deadline, a missing row, a refused connection, or else an
+//     internal error. [Trusted] and [Operator] read the words of the error.
 //   - A panic, and a bug that the runtime found (a nil map, an index out of range), is an
 //     internal error to every reader.
 //
-// A middleware of the program's own stands inside of this one: what one outside fails with
-// is sent as it is. The check "outside" of mcpvet finds those.
+// A middleware of the program's own stands inside of this one: the errors of one outside
+// are sent as they are. The check "outside" of mcpvet finds those.
 //
 // Results of successful calls are not touched. [Successes] is for those that may hold a
 // credential.
@@ -99,11 +98,11 @@ type Options struct {
 	Reveal bool
 }
 
-// A Reader says who reads the failures of a server, and so what of an error may be read that
-// nobody worded for the caller and no rule knows. What was worded every reader reads,
-// and none reads a credential, a stack or the value of a panic of this process. In the words of an
-// error, such as the output of another program, stacks are hidden too, and of a panic of Go what
-// stands before its stack (five lines at most); what else that program printed are words.
+// A Reader says who reads the failures of a server. It decides what is shown of an error that was
+// not worded for the caller and that no rule knows. Every reader reads what was worded for the caller.
+// No reader reads a credential, a stack or the value of a panic of this process. In the words of an
+// error, such as the output of another program, stacks are hidden too. So are the lines before the
+// stack of a Go panic, five at most. Other output of that program is shown.
 // Where several middlewares name a reader for a call, the one that may read most counts.
 type Reader uint8
 
@@ -119,7 +118,7 @@ const (
 	// the directories of a place in a source file: of /src/main.go:12:3 main.go:12:3 is read.
 	Trusted
 
-	// Operator is who runs the server, as the user of a local server over stdio does. It reads what
+	// Operator runs the server, as the user of a local server over stdio does. It reads what
 	// Trusted reads, with every path and address. If a service refuses the credentials with 401 or
 	// 403, they are the caller's own: the failure is unauthenticated or permission_denied, and
 	// not one of this server.

@@ -36,7 +36,8 @@ import (
 //
 // What the handler returned is not written to. Nothing is cut off, and nothing bounds the
 // size of what is searched; recover.Options.MaxResult does. Images, sounds and bytes that
-// are not text are not searched. Content of a type of the program's own is searched as it is sent. As everywhere the scrubber is a second net: it hides what
+// are not text are not searched. Content of a type of the program's own is searched as it is
+// sent. As everywhere the scrubber is a second net: it hides what
 // looks like a credential, also one that the tool is there to return. With
 // [Options].Reveal nothing is hidden.
 //

@@ -57,9 +57,8 @@ func (t *text) parsed(i int) bool {
 // kindOf returns what s[from:end] is the name of: alone, as the second word of a name, or in a URL; and where the name
 // begins.
 func (t *text) kindOf(name string, from, end int) (_ kind, first int) {
-	const longest = len("x-goog-signature")
 	k := kindOfName(name)
-	if k > session || len(name) > longest {
+	if k > session {
 		return k, from
 	}
 	if t.at(end) == '=' && (strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_PAT")) { // of the environment
@@ -155,7 +154,7 @@ func (t *text) separator(k kind, from, end int, name string) (value int, sep str
 	if t.at(i) == '{' && isUpper(t.s[from]) { // Token { value: "..." }
 		return t.member(i + 1)
 	}
-	if c := t.at(i); quote && (c == ',' || i > end+1) || c == '\n' || c == '\r' || t.at(from-1) == '<' || t.at(from-1) == ':' && t.in(letters, i) {
+	if c := t.at(i); quote && (c == ',' || i > end+1) || c == '\n' || t.at(from-1) == '<' {
 		if value, sep = t.member(i); value > 0 {
 			return value, sep
 		}

@@ -48,7 +48,7 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 		i = after
 	} else if sep != "(" && sep != "|" && t.isCode(k, name, start+len(name), i) {
 		if after := max(i, codeWord(t, inFront(t, i))); t.at(after-1) != ':' && t.at(t.skip(blank, after)) != '=' {
-			t.decided(after) // what is a name in it, is none
+			t.decided(after) // a name in it is code, too
 		}
 		return
 	}
@@ -74,11 +74,6 @@ func (t *text) value(k kind, name, sep string, start, i int) {
 			to = end
 		}
 		to = parameters(t, to)
-	}
-	if begin := max(from, to-maxWrapped); strings.IndexByte(")]}", t.at(to)) >= 0 { // or the work would not be linear
-		if open := strings.LastIndexAny(s[begin:to], "([{"); open >= 0 && t.at(to) == closing[s[begin+open]] && strings.IndexByte(s[begin+open:to], closing[s[begin+open]]) < 0 {
-			to++ // Some(5)
-		}
 	}
 	if sep == "(" && (strings.Contains(name, "auth") || strings.Contains(name, "cred")) {
 		from, to = i, max(to, t.bracketed(i-1)) // a user, and the password
@@ -149,11 +144,10 @@ func (t *text) isCode(k kind, name string, end, i int) bool {
 			arg += after + 1
 			of := t.s[arg:min(t.skip(inQuote, arg), arg+most)]
 			named := kindOfName(of) != noSecret || k != password && t.in(word, after+1) && t.in(word, after+2) || strings.HasPrefix(v[strings.LastIndexByte(v, '.')+1:], "get")
-			return len(of) < 2 || named && v != "byte" && !password.looks(of) || of[0] == '.' || of[0] == '/'
+			return len(of) < 2 || named && v != "byte" && !password.looks(of)
 		}
-		function := !isUpper(v[0]) && strings.Trim(v, "0123456789") == v || strings.IndexByte(v, '.') > 0 || t.has(from-len("new "), "new ") ||
-			closed == after+1 || strings.ContainsAny(inside, ",=")
-		return t.at(after+1) == ':' || function && (t.at(closed) == closing[c] && !t.in(typeNext, closed+1) || strings.ContainsAny(v, "._") && !password.looks(v))
+		function := !isUpper(v[0]) && strings.Trim(v, "0123456789") == v || closed == after+1 || strings.ContainsAny(inside, ",=")
+		return function && (t.at(closed) == closing[c] && !t.in(typeNext, closed+1) || strings.ContainsAny(v, "._") && !password.looks(v))
 	}
 	names, closes := kindOfName(v) != noSecret, t.in(ends, t.skip(blank, after))
 	switch spaced := t.spaced(end, i); {
@@ -170,7 +164,7 @@ func (t *text) isCode(k kind, name string, end, i int) bool {
 	case strings.IndexByte(v, '.') > 0 && !strings.ContainsAny(v, "0123456789"):
 		return spaced || closes || sign[0] == ':'
 	default:
-		return names && (closes || spaced && strings.ContainsAny(v[1:], "_"+uppers) && !strings.HasPrefix(v, "my") && !strings.HasPrefix(v, "super"))
+		return names && closes
 	}
 }
 
@@ -193,7 +187,7 @@ func sameName(v, name string) bool {
 // isMember reports whether a word is a member of something, as code has it: var.db_password, ctx.session.token.
 func isMember(v string) bool {
 	of, _, member := strings.Cut(v, ".")
-	return member && isIdentifier(v) && !generated(v) && (owners[of] || strings.IndexByte(v, '_') > 0 && kindOfName(v) != noSecret)
+	return member && isIdentifier(v) && (owners[of] || strings.IndexByte(v, '_') > 0 && kindOfName(v) != noSecret)
 }
 
 var (
@@ -208,9 +202,6 @@ var (
 	owners      = set(`var local module data self this cls config cfg conf settings options opts args params props state ctx context req request res response
 		event env environ process os app user form input inputs values secrets vault session client body each github steps needs headers`)
 )
-
-// maxWrapped is how long a value in brackets may be, in bytes, so that the bracket behind it is hidden with it.
-const maxWrapped = 256
 
 // closing has the bracket that closes another one.
 var closing = map[byte]byte{'(': ')', '[': ']', '{': '}'}
@@ -431,7 +422,7 @@ func (t *text) bare(start int) int {
 	return t.trim(start, i, ".,;:?") // the sentence's, not the secret's
 }
 
-// numbered reports a count under the plural of a secret's name: 512 tokens are no secret.
+// numbered reports a count under the plural of a secret's name: 512 tokens are not a secret.
 func numbered(name, value string) bool {
 	return len(value) <= 9 && strings.HasSuffix(strings.ToLower(name), "tokens") && strings.Trim(value, "0123456789._") == ""
 }

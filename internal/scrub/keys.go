@@ -8,7 +8,7 @@ import (
 
 // vendors says how keys look. A row is an alphabet, at least how many of it follow, and beginnings. Nothing is asked of
 // the exact length, so that a longer key is not left with its end. In front of the alphabet stand a for a beginning that
-// is no part of a longer word, and n for keys with a digit in them, as no name has.
+// does not stand in a longer word, and n for keys with a digit in them, as no name has.
 const vendors = `
 x 8 sk_live_ rk_live_ pk_live_ sk_test_ rk_test_ pk_test_ sk_prod_ rk_prod_
 d 8 sk-proj- sk-svcacct- sk-admin- sk-ant- sk-or- xapp-1 xapp-2 xoxa- xoxb- xoxc- xoxp- xoxr- xoxs- xoxe- xoxe.xoxp- xoxe.xoxb- pypi-AgE

@@ -61,11 +61,8 @@ func generated(v string) bool {
 
 // uuid reports a UUID. One without a letter is a date or a number.
 func uuid(v string) bool {
-	if len(v) != 36 || v[8] != '-' || v[13] != '-' || v[18] != '-' || v[23] != '-' {
-		return false
-	}
 	hex := strings.ReplaceAll(v, "-", "")
-	return len(hex) == 32 && strings.Trim(hex, "0123456789abcdefABCDEF") == "" && !digits(hex)
+	return len(v) == 36 && len(hex) == 32 && strings.Trim(hex, "0123456789abcdefABCDEF") == "" && !digits(hex)
 }
 
 // chosen reports whether a word has a letter and a digit, or a sign in it, as a password has that follows the usual rules

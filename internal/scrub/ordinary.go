@@ -6,9 +6,9 @@ import (
 )
 
 var (
-	// noWords are no value at all.
+	// noWords stand for the lack of a value.
 	noWords = set("nil null none undefined true false empty blank unset")
-	// plainWords begin what is said about a secret rather than being one: "token: invalid", "get secret: dial tcp ...",
+	// plainWords begin a statement about a secret: "token: invalid", "get secret: dial tcp ...",
 	// {"password": "must have 8 characters"}. A password that is one of them is not hidden.
 	plainWords = set(`is are was were be been must should shall can cannot can't could would will may might has have had needs need requires expects takes accepts reads not no none nil null
 		undefined true false empty blank unset omit include same-origin missing required optional invalid valid expired revoked unknown unexpected expected wrong incorrect malformed
@@ -86,7 +86,7 @@ func (t *text) ordinary(k kind, name, sep string, start, from, to int) bool {
 // namesObject reports whether a quoted v, which ends at to, is the name of a secret that a sentence goes on about.
 func (t *text) namesObject(k kind, name, v string, to int) bool {
 	object := strings.HasPrefix(name, "secret") || strings.HasPrefix(name, "cred") // which may have a name
-	return t.at(to+1) == ' ' && k != password && (object && !password.looks(v) || proseWords[strings.ToLower(v[:min(len(v), 64)])])
+	return t.at(to+1) == ' ' && k != password && object && !password.looks(v)
 }
 
 // alone reports whether nothing else stands in the lines of s[from:to], as in a file of settings.
@@ -136,10 +136,9 @@ func suffixed(word, suffixes string) bool {
 	return false
 }
 
-// isNumber reports a number that is no secret: of few digits, or of a constant.
+// isNumber reports a number that is not a secret: one of few digits, or a constant.
 func isNumber(k kind, v string) bool {
-	hex := strings.HasPrefix(v, "0x") && (len(v) <= len("0xffff") || k != password && len(v) <= len("0xffffffff"))
-	return hex || k != password && len(v) <= 3 && digits(v)
+	return strings.HasPrefix(v, "0x") && len(v) <= len("0xffff") || k != password && len(v) <= 3 && digits(v)
 }
 
 // isFile reports the name of a file.
@@ -179,13 +178,5 @@ func harmless(v string, assigned bool) bool {
 		w = w[:i]
 	}
 	w = strings.Trim(w, "()[]{}.!;")
-	if noWords[w] || w == "map" || !assigned && (plainWords[w] || strings.HasPrefix(w, "strconv.")) {
-		return true
-	}
-	for _, article := range []string{"The ", "A ", "An ", "Your "} { // the description in a schema
-		if !assigned && strings.HasPrefix(v, article) {
-			return true
-		}
-	}
-	return len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*./-") == "" || strings.HasSuffix(v, ": ") || placeholder(v) || strings.HasSuffix(v, "(<nil")
+	return noWords[w] || !assigned && plainWords[w] || len(v) <= 2 && strings.Trim(v, ")(}{][><,;'*./-") == "" || placeholder(v) || strings.HasSuffix(v, "(<nil")
 }

@@ -24,7 +24,7 @@ import (
 // a third of the ordinary texts of the corpus.
 type pattern func(t *text, i int) (end int)
 
-// cuts says what is no part of what a group hides at its end.
+// cuts has the signs that a group does not hide at its end.
 var cuts = map[string]string{"hide": "", "value": "", "path": ".!", "url": ".,:;!?)]}'\\", "word": ".?!"}
 
 // like returns what hides what a pattern says, which begins at the trigger.

@@ -3,8 +3,7 @@ package scrub
 import "strings"
 
 // rule is one row of the table: find runs where one of the triggers stands, and hides what it finds behind a placeholder.
-// All rows look at the same text, so that one can be added without a thought for the others; where two find the same,
-// the upper one names it.
+// All rows look at the same text, and do not depend on each other. Where two find the same, the upper one names it.
 type rule struct {
 	name string
 	on   []string
@@ -14,8 +13,8 @@ type rule struct {
 
 var rules []rule
 
-// The bits of the rules that hide a credential, what a stranger does not read of a text that was worded for him, what whoever runs the server does not read either, and what whoever may
-// read its errors does not: a place is theirs, but neither a statement nor a number in hexadecimal digits is one.
+// Each of these has the bits of the rules that hide for one reader. Trusted callers read statements and pointers, but no
+// places: paths and addresses belong to the server.
 var credentials, strangers, operators, trusted uint64
 
 func init() { //nolint:gochecknoinits // the rules refer to the table through text.hide
@@ -46,10 +45,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		{"bearer", on("bearer"), like("\\b(?i:bearer)[\\s\\v:=]+[\"'`]?(?P<not>[a-z_]+=\\w)(?P<not>[^\\n][a-z]{0,22}[.,_/=-]*(?P<not>[\\w.~+/=$,-]))(?P<value>[\\w.~+/=$,-]+)"), redacted},
 		{"basic", on("basic "), basicAuth, redacted},
 		{"key", prefixes(), vendorKey, redacted},
-		{"key with a sign", on("Q~", ".atlasv1."), behind(tilded, `(?P<hide>[\w.~-]{36,})`), redacted}, // in its middle
 		{"numbered key", on(":A", "|"), behind(decimal, `(?P<hide>\d{5,16}(?::A[\w-]{31,}|\|[\w-]{27,}))`), redacted},
-		{"key with an end", on("-us"), behind(alnum, `\b(?P<hide>[0-9a-z]{32}-us\d{1,2})\b`), redacted},
-		{"discord", on("MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), like(`\b(?P<hide>[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,})`), redacted},
 		{"assignment", strings.Fields(nameTriggers), assignment, redacted},
 		// A password that is quoted in a sentence or a statement, or has a letter and a digit, as no word of a sentence has.
 		{"spoken password", on("password ", "passwort ", "identified "), like(`(?:PASSWORD '(?P<hide>[^'\n]+)'|IDENTIFIED BY (?:PASSWORD )?(?P<not>["'])(?P<word>[^\s\v;,)]+)|\S+\s(?:(?i:with) \S+\s)?(?:(?i:by) )?(?:` +
@@ -99,7 +95,7 @@ func init() { //nolint:gochecknoinits // the rules refer to the table through te
 		case redacted:
 			strangers |= 1 << i
 			if strings.HasPrefix(rules[i].name, "database") {
-				continue // who may read errors may read which database
+				continue // readers of errors may read which database it is
 			}
 			credentials |= 1 << i
 			fallthrough

@@ -7,28 +7,29 @@
 // What is hidden leaves one of a few placeholders behind, so that the sentence around it still reads:
 // [redacted], [path], [address], [sql], [stack], and [cut] where an oversized text ends.
 //
-// There are levels. [Credentials] is for a text that somebody worded for the caller, or that the caller sent:
-// paths, addresses and SQL stand there on purpose. [Text] is for a text that nobody worded. [ForOperator] and [ForTrusted]
-// are for the words of an error, by who reads them.
+// There are levels. [Credentials] is for a text that was worded for the caller, or that the caller sent:
+// paths, addresses and SQL stand there on purpose. [Text] is for any other text. [ForOperator] and [ForTrusted]
+// are for the words of an error, for the operator and for a trusted caller.
 //
-// It is a second net and not a proof. It knows shapes, not meanings: a password without a name beside it, a name of a
-// customer or an unknown vendor's key passes. The first net is not to put private text into public places at all.
-// It errs towards hiding where a shape is plain (a key's prefix, /etc), and towards leaving where ordinary prose looks
-// alike (/users, "select a file from the list"), because its texts are read by a model that has to act on them. Code that
-// names a secret is left for the same reason: a call, a member, a variable of the same name, a path.
+// It is a second net and not a proof. It knows shapes, not meanings: a password without a name beside it, a customer's
+// name and an unknown vendor's key pass. The first net is to keep private text out of public places.
+// It hides where a shape is plain (a key's prefix, /etc). It leaves what looks like ordinary prose (/users, "select a file
+// from the list"), because a model has to act on the text. Code that names a secret is left for the same reason: a call,
+// a member, a variable of the same name, a path.
 //
 // No rule without a find in a public corpus: each rule for credentials has a text in testdata/public.jsonl that leaks
 // without it. A rule that no such text needs goes.
 //
-// How it works: one pass over the bytes finds the triggers of the rules (rules.go), and each rule looks from its trigger
-// as far as it has to; most of them are a pattern (pattern.go). What they find, [Text] replaces. Every byte that a rule looks at is counted, and what the rules may count is
-// bounded by the length of the text, so the time is linear by construction. A text that needs more was built for that,
-// and is hidden whole. What a reader sees is looked at too: the text without what is invisible in it, and without up to
-// three layers of the escapes of JSON, URLs and HTML.
+// How it works: one pass over the bytes finds the triggers of the rules (rules.go). Each rule looks from its trigger as
+// far as it has to; most of them are a pattern (pattern.go). [Text] replaces what they find. Every byte that a rule looks
+// at is counted, and the count is bounded by the length of the text: the time is linear by construction. A text that needs
+// more was built for that, and is hidden whole. The rules also look at the text without its invisible characters, and
+// without up to three layers of the escapes of JSON, URLs and HTML.
 package scrub
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -72,23 +73,23 @@ func Text(s string) string { return fixed(s, everything, nil) }
 // else, so also the host in a URL or a connection string of which it hides the password.
 func Credentials(s string) string { return fixed(s, credentials, nil) }
 
-// ForAnyone is Credentials for a caller who is a stranger: the URL of a database is hidden behind its scheme, and a
-// connection string whole, whoever worded the text.
+// ForAnyone is Credentials for an unknown caller. The URL of a database is hidden behind its scheme, and a connection
+// string whole.
 func ForAnyone(s string) string { return fixed(s, strangers, nil) }
 
-// TextBut is Text for a caller who sent what shown reports: such a path, address or statement is shown back. A credential
-// is hidden whoever sent it. shown is called with what would be hidden; see [Sent].
+// TextBut is Text for a caller that sent part of the text. A path, address or statement for which shown reports true is
+// shown back. A credential is always hidden. See [Sent].
 func TextBut(s string, shown func(fragment string) bool) string { return fixed(s, everything, shown) }
 
-// ForOperator hides in the words of an error what whoever runs the server does not read either: credentials and stacks.
+// ForOperator hides what the operator must not read in the words of an error: credentials and stacks.
 func ForOperator(s string) string { return fixed(s, operators, nil) }
 
-// ForTrusted hides in the words of an error what a caller does not read who may read errors: credentials, stacks, paths
-// and addresses. What shown reports is shown, as by [TextBut].
+// ForTrusted hides what a trusted caller must not read in the words of an error: credentials, stacks, paths and
+// addresses. What shown reports is shown, as by [TextBut].
 func ForTrusted(s string, shown func(fragment string) bool) string { return fixed(s, trusted, shown) }
 
-// Visibly returns a scrubber that a program wrote, made to see what a reader sees: what is invisible in a text is removed
-// before, if the scrubber hides something in the rest.
+// Visibly makes a program's own scrubber see what a reader sees. Invisible characters are removed first, if the scrubber
+// hides something in the rest.
 func Visibly(scrubber func(string) string) func(string) string {
 	return func(s string) string {
 		if visible := words.Visible(s); visible != s {
@@ -113,7 +114,7 @@ func settled(s string, of uint64, shown func(string) bool, once func(string, uin
 		}
 		s = next
 	}
-	return redacted // built to defeat the rules; nobody will miss it
+	return redacted // it was built to defeat the rules
 }
 
 // pass hides what it finds in s, and cuts it when it is too long. What the end of the look may have left in half is dropped.
@@ -187,17 +188,17 @@ type view struct {
 	at []int32
 }
 
-// A reader reads what stands for a character at the beginning of a text, in so many bytes, 0 for nothing. A character of
-// -1 is none.
+// A reader reads one escaped character at the beginning of a text, and returns it with the number of its bytes. 0 bytes
+// are not an escape, and a character of -1 is dropped.
 type reader struct {
-	begins [256]bool // which bytes can begin it
+	begins *charset // which bytes can begin it
 	read   func(s string) (c rune, n int)
 }
 
 // next returns the first index from i on at which r reads something, or len(s) if there is none.
 func (r *reader) next(s string, i int) int {
 	for ; i < len(s); i++ {
-		if r.begins[s[i]] {
+		if r.begins.has[s[i]] {
 			if _, n := r.read(s[i:]); n > 0 {
 				break
 			}
@@ -241,17 +242,9 @@ func (v view) origin(i int) int32 {
 
 // unseen reads what is invisible. unescape reads an escape of JSON and of most languages' strings, of a URL or of HTML.
 var (
-	unseen = &reader{beginning("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1f" +
-		"\x7f\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf0\xf3"), func(s string) (rune, int) { return -1, words.Unseen(s) }}
-	unescape = &reader{beginning(`\%&`), escaped}
+	unseen   = &reader{chars(`\x00-\x08\x0e-\x1b\x1f\x7f-\x{10ffff}`), func(s string) (rune, int) { return -1, words.Unseen(s) }}
+	unescape = &reader{chars(`\\%&`), escaped}
 )
-
-func beginning(chars string) (set [256]bool) {
-	for _, c := range []byte(chars) {
-		set[c] = true
-	}
-	return set
-}
 
 func escaped(s string) (c rune, n int) {
 	switch s[0] {
@@ -306,19 +299,14 @@ func backslashed(s string) (c rune, n int) {
 var entities = []string{"&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&apos;", "'"}
 
 func hexadecimal(s string, from, n int) (rune, int) {
-	if len(s) < from+n || n > 7 && s[from] > '0' {
+	if len(s) < from+n {
 		return 0, 0
 	}
-	c := rune(0)
-	for _, d := range []byte(s[from : from+n]) {
-		if !anyHex.has[d] {
-			return 0, 0
-		}
-		if c = c<<4 | rune(d&15); d > '9' {
-			c += 9
-		}
+	c, err := strconv.ParseUint(s[from:from+n], 16, 28)
+	if err != nil {
+		return 0, 0
 	}
-	return c, from + n
+	return rune(c), from + n
 }
 
 // shorten returns at most n bytes of s, and cuts neither a rune nor a placeholder in two.

@@ -11,7 +11,7 @@ func (t *text) spoken(k kind, name string, i int) {
 	}
 	for n, expected := 0, true; n < words; n++ {
 		begin := t.skip(blank, i)
-		from := t.openings(begin)
+		from := t.skip(openers, begin)
 		end := t.skip(inWord, from)
 		to := t.trim(from, end, ".,:;!?")
 		if at := t.secretIn(k, name, from, to); expected && at >= 0 {
@@ -57,23 +57,6 @@ var (
 	closers = chars("\"'`)>\\]},")
 	letters = chars("A-Za-z")
 )
-
-// openings passes the quotes and brackets that stand in front of a word, also those that are no ASCII.
-func (t *text) openings(i int) int {
-	for range 3 {
-		switch {
-		case t.in(openers, i):
-			i++
-		case t.has(i, "“"), t.has(i, "‘"), t.has(i, "„"), t.has(i, "「"):
-			i += len("“")
-		case t.has(i, "«"):
-			i += len("«")
-		default:
-			return i
-		}
-	}
-	return i
-}
 
 // isWord reports whether s[from:to] is a word of a sentence.
 func (t *text) isWord(from, to int) bool {

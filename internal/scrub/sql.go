@@ -72,7 +72,7 @@ func sqlPattern() string {
 // selectFrom is a SELECT in capitals to which a FROM belongs.
 const selectFrom = `\bSELECT[\s\v](?P<once>(?:[^;F]+|F(?P<not>ROM[\s\v]))*)FROM`
 
-// insertedRows hides what is inserted into columns whose names say that it is a secret.
+// insertedRows hides the values of columns that have the name of a secret.
 func insertedRows(t *text, i int) {
 	const most = 2 << 10
 	end := t.back(space, i) - 1
@@ -89,7 +89,7 @@ func insertedRows(t *text, i int) {
 		for _, hide := range secret {
 			t.marks = t.marks[:0]
 			i = inRow(t, i+1)
-			if m := t.marks[0]; hide && m.from < m.to && !harmless(t.s[m.from:min(m.to, m.from+maxWrapped)], true) && (m.how == "value" || digits(t.s[m.from:m.to])) {
+			if m := t.marks[0]; hide && m.from < m.to && !harmless(t.s[m.from:min(m.to, m.from+64)], true) && (m.how == "value" || digits(t.s[m.from:m.to])) {
 				t.hide(m.from, m.to)
 			}
 			if t.at(i) != ',' {

@@ -3,7 +3,6 @@ package scrub
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 )
@@ -117,7 +116,6 @@ var (
 	dotted   = chars("A-Za-z0-9_.-")
 	named    = chars("A-Za-z0-9_.$-")
 	base64s  = chars("A-Za-z0-9+/=")
-	tilded   = chars("A-Za-z0-9_.~-")
 	decimal  = chars("0-9")
 	tokens   = chars("A-Za-z0-9_.~+/=$,-")
 	capitals = chars("A-Z0-9_")
@@ -180,15 +178,7 @@ func (t *text) has(i int, prefix string) bool {
 
 // fold is has without regard to case; prefix is in lower case.
 func (t *text) fold(i int, prefix string) bool {
-	if i < 0 || i+len(prefix) > len(t.s) {
-		return false
-	}
-	for k := range len(prefix) {
-		if lower[t.s[i+k]] != prefix[k] {
-			return false
-		}
-	}
-	return true
+	return 0 <= i && i+len(prefix) <= len(t.s) && strings.EqualFold(t.s[i:i+len(prefix)], prefix)
 }
 
 // some returns at most n bytes from i on.
@@ -328,21 +318,11 @@ func classes() {
 	}
 }
 
-// byPlace sorts with package sort, which every program has: an instantiation of slices.SortFunc is 7 KB.
-type byPlace []found
-
-func (all byPlace) Len() int      { return len(all) }
-func (all byPlace) Swap(i, j int) { all[i], all[j] = all[j], all[i] }
-func (all byPlace) Less(i, j int) bool {
-	a, b := all[i], all[j]
-	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.rule, b.rule)) < 0
-}
-
 // merge sorts what was found and joins what overlaps, behind the placeholder of the one that starts first.
 func merge(all []found) []found {
-	if len(all) > 1 {
-		sort.Sort(byPlace(all))
-	}
+	slices.SortFunc(all, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.rule, b.rule))
+	})
 	out := all[:0]
 	for _, f := range all {
 		if n := len(out) - 1; n >= 0 && (f.from < out[n].to || f.from == out[n].to && rules[f.rule].hide == rules[out[n].rule].hide) {

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// under says under which name that says secret a value stands. It decides for all that walk over JSON what is hidden
-// there. The zero value is under none.
+// under holds the secret's name under which a value stands, and decides what is hidden there for every walk over JSON. The
+// zero value is for a value under no such name.
 //
 // A text or a number that stands at the name itself, or in a list there, is the secret: {"token": "x"}, {"tokens": ["x"]}.
-// In an object each member is one, whatever its name, for {"secrets": {"smtp": "x"}} has them under any name. It is none
-// if its name says that it describes the secret (see [tells]) and it looks like a description: a word such as an error
-// code has, a sentence, a date, the number of seconds of a life. So {"auth": {"code": "unauthenticated"}} and
+// In an object each member is one, whatever its name: {"secrets": {"smtp": "x"}} has them under any name. Not so a member
+// whose name says that it describes the secret (see [tells]), if it looks like a description: an error code, a sentence,
+// a date, the number of seconds of a life. So {"auth": {"code": "unauthenticated"}} and
 // {"token": {"expires_in": 3}} stay, {"auth": {"basic": "..."}} and {"pin": {"code": 1234}} do not. A yes or no and a null
 // stay, and so do the names, but for one that a machine made: {"tokens": {"Zk39fjq0aL": "active"}} has the secrets there.
 type under struct {

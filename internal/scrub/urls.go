@@ -136,7 +136,7 @@ func (t *text) database(from int, userIsToken bool) {
 }
 
 // hostsIn returns where the hosts of the URL of a database begin and end, whose authority is at from, and where the URL
-// ends. end is -1 if it cannot be told what is a host in it.
+// ends. end is -1 if no host can be recognised.
 func (t *text) hostsIn(from int) (begin, end, last int) {
 	last = t.urlEnd(from)
 	begin = from + strings.LastIndexByte(t.s[from:last], '@') + 1

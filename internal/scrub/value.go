@@ -45,13 +45,13 @@ type Cleaner struct {
 	Copy bool
 }
 
-// Value returns v as it may leave: a text or a number that a name says to be secret is [Redacted], see [under]; lists and
-// objects stay what they are; errors are their public text; bytes that hold a secret are hidden before they become
-// base64; depth, number and size are bounded. It returns v itself when nothing needs to change, and else a copy of maps,
-// lists, texts, booleans and numbers, as encoding/json would write v. It never panics.
+// Value returns v as it may leave. A text or a number under the name of a secret is [Redacted], see [under]. Lists and
+// objects keep their shape, errors are their public text, and bytes that hold a secret are hidden. Depth, number and size
+// are bounded. It returns v itself when nothing needs to change. Otherwise it returns a copy of maps, lists, texts,
+// booleans and numbers, as encoding/json would write v. It never panics.
 func (c Cleaner) Value(v any) any { return c.under(under{}, v) }
 
-// Member is Value for what stands under a name, which may say that it is secret.
+// Member is Value for a value with a name, which may be that of a secret.
 func (c Cleaner) Member(name string, v any) any {
 	return c.under(under{}.in(name, SecretName(name) && !declaresValue(v)), v)
 }
@@ -131,13 +131,9 @@ func (w *walk) value(v any) any {
 		if json.Valid([]byte(v)) {
 			return w.number(v)
 		}
-	case json.RawMessage:
-		if len(v) > MaxBytes {
-			return w.instead(LeftOut)
-		}
 	case error:
-		return w.hidden(w.err(v))
-	case map[string]any:
+		return w.err(v)
+	case map[string]any: // reflection would allocate for each member
 		if v != nil {
 			return w.object(maps.All(v))
 		}
@@ -170,7 +166,7 @@ func (w *walk) value(v any) any {
 		case left < 0:
 			return w.tooLarge()
 		case err != nil:
-			return w.hidden(w.err(err))
+			return w.err(err)
 		}
 		return w.written(v)
 	}
@@ -316,7 +312,7 @@ func declaresValue(v any) bool {
 	return ok && declares(object)
 }
 
-// leaf returns a text, or what stands in its place for where it stands.
+// leaf returns the text, or a placeholder if its member is secret.
 func (w *walk) leaf(text string) any {
 	if text != redacted && w.at.hidesText(text) {
 		return w.instead(redacted)
@@ -327,7 +323,7 @@ func (w *walk) leaf(text string) any {
 // number is leaf for a number.
 func (w *walk) number(v any) any {
 	switch {
-	case w.at.name == "" || !w.at.hidesNumber(written(v)):
+	case !w.at.hidesNumber(written(v)):
 		return v
 	case w.Typed:
 		return w.instead(0)
@@ -336,7 +332,7 @@ func (w *walk) number(v any) any {
 	}
 }
 
-// written returns a number as JSON has it, for 4821930 is no 4.82193e+06.
+// written returns a number as JSON has it: 4821930, not 4.82193e+06.
 func written(number any) string {
 	if f, ok := number.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
@@ -344,21 +340,10 @@ func written(number any) string {
 	return fmt.Sprint(number)
 }
 
-// hidden is leaf for the text that stands in the place of an error; a value with more in it has been looked at.
-func (w *walk) hidden(v any) any {
-	if text, ok := v.(string); ok {
-		return w.leaf(text)
-	}
-	return v
-}
-
-// SecretMember reports whether an attribute of a log is hidden whole for its name. A yes or no is not the secret itself,
-// nor is a count of tokens, nor what declares a member of that name in a schema.
+// SecretMember reports whether an attribute of a log is hidden whole for its name. A boolean, a count of tokens and the
+// schema of a secret are not secret themselves.
 func SecretMember(name string, v any) bool {
-	if v == nil || !SecretName(name) {
-		return false
-	}
-	if declaresValue(v) {
+	if v == nil || !SecretName(name) || declaresValue(v) {
 		return false
 	}
 	rv := reflect.ValueOf(v)
@@ -374,7 +359,7 @@ func SecretMember(name string, v any) bool {
 	}
 }
 
-// secretNumber reports whether a number is hidden for the name of a secret: 0 and 512 tokens are none.
+// secretNumber reports whether a number is hidden for the name of a secret. 0 is not, and 512 tokens are not.
 func secretNumber(name, number string) bool {
 	return strings.ContainsAny(number, "123456789") && !numbered(name, number)
 }
@@ -408,8 +393,8 @@ func (w *walk) err(err error) any {
 	}
 	if p, ok := err.(interface{ PublicMessage() string }); ok {
 		if text := safe.Text(p.PublicMessage); text != "" {
-			return w.text(text)
+			return w.leaf(w.text(text))
 		}
 	}
-	return Unshown
+	return w.leaf(Unshown)
 }

@@ -14,17 +14,11 @@ import (
 // maxWhole is the length of a text that is not searched, but hidden: positions in a text have 31 bits.
 const maxWhole = 1 << 30
 
-// leastCredential is the length of "pin=1". Nothing shorter is searched.
-const leastCredential = 5
-
 // Whole is [Credentials] for a text of any length, such as the result of a call that succeeded: nothing is cut off. Its
 // time is linear, too.
 func Whole(s string) string {
 	if len(s) > maxWhole {
 		return redacted
-	}
-	if len(s) < leastCredential {
-		return s
 	}
 	return settled(s, credentials, nil, hide)
 }
@@ -44,15 +38,12 @@ func CleanJSON(raw []byte, clean func(text string) string) []byte {
 }
 
 // CredentialsIn returns where [WholeJSON] hides something in a JSON value: the names and indexes that lead there, at
-// most so many places. What stands under a name for which asked reports true is left out, and what stands under the name
-// of a secret is one place. It is for valid JSON.
+// most so many places. Values under a name for which asked reports true are left out. All below the name of a secret is
+// one place. It is for valid JSON.
 func CredentialsIn(raw []byte, asked func(name string) bool, most int) (places [][]string) {
 	r := rewriting{s: string(raw), asked: asked, most: most}
 	r.clean = func(text string) string {
-		if r.quiet || len(r.places) == r.most {
-			return text
-		}
-		if len(text) >= leastCredential && holds(text, credentials) {
+		if !r.quiet && len(r.places) < r.most && holds(text, credentials) {
 			return redacted
 		}
 		return text

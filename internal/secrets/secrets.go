@@ -65,21 +65,16 @@ func (s *Schema) Without(value any) any {
 }
 
 func (s *Schema) hides(name string, member any) bool {
-	if member == nil {
-		return false
-	}
-	if s.Unsure || s.Secret(name) {
-		return true
-	}
-	misspelt := !s.known[folded(name)] && scrub.Misspelt(name)
+	secret := s.Unsure || s.Secret(name)
 	switch member.(type) {
-	case bool:
+	case nil:
 		return false
+	case bool:
+		return secret
 	case map[string]any, []any:
-		return misspelt || scrub.SecretName(name)
-	default:
-		return misspelt
+		secret = secret || scrub.SecretName(name)
 	}
+	return secret || !s.known[folded(name)] && scrub.Misspelt(name)
 }
 
 // Schemas caches the Schema of each tool. The zero value is ready for use.
