@@ -20,10 +20,14 @@ type correction struct {
 
 // correction returns the corrected call, whole or withheld.
 func (e *Error) correction() correction {
-	if e.withheld != nil {
+	switch {
+	case e == nil:
+		return correction{}
+	case e.withheld != nil:
 		return *e.withheld
+	default:
+		return correction{e.data.CorrectedTool, e.data.CorrectedArguments}
 	}
-	return correction{e.data.CorrectedTool, e.data.CorrectedArguments}
 }
 
 // correct sets the corrected call, which is none without arguments.

@@ -253,16 +253,10 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 	})
 }
 
-// withReference returns a copy that carries a correlation ID.
 func (e *Error) withReference(id string) *Error {
 	return e.change(func(c *Error) { c.data.ReferenceID = id })
 }
 
-// scrubbedBy returns a fault whose public texts have passed through the scrubber, or e itself if
-// that changes nothing. The texts include details, parameters and their keys, and the names that a
-// caller sent or has to send back. Kind, effect and reference are made by the server and stay. A
-// recovery step keeps its tool and its parameters: only the part of them that the scrubber hides is
-// replaced.
 func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 	if e == nil {
 		return nil
@@ -284,12 +278,10 @@ func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 	return scrubbed
 }
 
-// corrected returns a copy with another corrected call, which is none without arguments.
 func (e *Error) corrected(tool string, arguments map[string]any) *Error {
 	return e.change(func(c *Error) { c.correct(correction{tool, arguments}) })
 }
 
-// hidingBy returns a copy whose corrected call has passed through the scrubber.
 func (e *Error) hidingBy(scrubber func(string) string) *Error {
 	return e.change(func(c *Error) {
 		whole := c.correction()
@@ -315,8 +307,6 @@ func (e *Error) refuses() bool {
 	return row.Refuses && row.Final || e.cause == nil && (row.Refuses || e.refused)
 }
 
-// asDerived returns a copy of e that is a part of what is known of a call, or was made of an error. That
-// the call may be made again is not said of the whole call then, unless the effect is.
 func (e *Error) asDerived() *Error {
 	return e.change(func(e *Error) { e.derived, e.data.Retry = true, waitOf(e.data.Retry) })
 }

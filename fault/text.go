@@ -21,12 +21,11 @@ func (d *Data) text(tries string, reference bool) string {
 	return b.String()
 }
 
-// besides writes what the text says besides the message, without a line break at its beginning: what
-// stands below words that are shown already.
-func (d *Data) besides(tries string) string {
+func (e *Error) besides() string {
 	var b words.Builder
+	d := e.public()
 	d.similar(&b, '\n')
-	d.below(&b, tries, false)
+	d.below(&b, e.tries(), false)
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
@@ -192,10 +191,6 @@ func (r Retry) String() string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// listed returns the lines that list steps in a text for a model, beginning with "Next: 1. ",
-// without a line break before or after, and "" for no steps.
-//
-//go:noinline
 func listed(steps []Step) string {
 	var b words.Builder
 	stepsText(&b, steps)
