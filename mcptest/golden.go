@@ -20,7 +20,7 @@ var reference = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][
 
 // Golden requires that a text equals testdata/NAME.golden, which has REFERENCE in the place
 // of references. With the flag -mcptest.update it writes the file. It is for texts that
-// models read: [Text] of an answer, or the report of [Survey].
+// models read: [Text] of an answer.
 func Golden(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
