@@ -1,8 +1,6 @@
 package middleware
 
 import (
-	"context"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
@@ -40,9 +38,5 @@ func Render(opts *RenderOptions) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	settings := &call.Settings{Render: (*call.Rendering)(&o)}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		c.Establish(settings)
-		return next(ctx, c.Method(), req)
-	})
+	return call.Establishing(&call.Settings{Render: (*call.Rendering)(&o)})
 }
