@@ -48,8 +48,8 @@ func (e *PanicError) Stack() string {
 		return ""
 	}
 	// The deferred function and the runtime's frames come first. The code that panicked
-	// follows the first runtime.gopanic, and the frames of the runtime itself if the
-	// runtime panicked (a nil map, an index).
+	// follows the first runtime.gopanic. If the runtime panicked (a nil map, an index), its
+	// own frames stand in between.
 	var b words.Builder
 	raised := false
 	for frames := runtime.CallersFrames(e.callers); ; {

@@ -61,22 +61,12 @@ const statusDetail = "status_code"
 
 // readable returns the details that the text shows.
 func (d *Data) readable() map[string]any {
-	details := d.Details
-	without := func(name string) {
-		if _, ok := details[name]; ok {
-			details = maps.Clone(details)
-			delete(details, name)
-		}
-	}
-	without(statusDetail)
-	if d.Code == wire.LimitCode {
-		without(wire.LimitDetail)
-	}
-	for name, value := range d.Details { // the headline contains it
-		if text, ok := value.(string); ok && text != "" && strings.Contains(d.Message, "'"+text+"'") {
-			without(name)
-		}
-	}
+	details := maps.Clone(d.Details)
+	maps.DeleteFunc(details, func(name string, value any) bool {
+		text, _ := value.(string)
+		inHeadline := text != "" && strings.Contains(d.Message, "'"+text+"'")
+		return inHeadline || name == statusDetail || name == wire.LimitDetail && d.Code == wire.LimitCode
+	})
 	return details
 }
 
@@ -241,10 +231,9 @@ func (s *Step) call(b *words.Builder) {
 	for i := range s.Options {
 		choices[i] = s.Options[i].text()
 	}
-	switch {
-	case s.Tool != "":
+	if s.Tool != "" {
 		b.WriteString("; ")
-	default:
+	} else {
 		b.WriteString(": ")
 	}
 	switch len(choices) {

@@ -522,7 +522,7 @@ func TestLegalOfRawMessages(t *testing.T) {
 		`tools/call pay: "jsonrpc" is not "2.0"`: {`{"id":ID,"result":{"content":[]}}`, fine},
 		"it has not one of result and error":     {`{"jsonrpc":"2.0","id":ID}`, fine},
 		"no request: ":                           {`{"jsonrpc":"2.0","id":77,"result":{},"error":{"code":1,"message":"x"}}`, fine},
-		"the server sent what is no message":     {`{"jsonrpc":"2.0","id":5,"result":{},"error":"no"}`, fine},
+		"the server sent something that is not a message":   {`{"jsonrpc":"2.0","id":5,"result":{},"error":"no"}`, fine},
 		"the result cannot be read: json: cannot unmarshal": {`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"isError":"yes"}}`},
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares for calls of this
-// tool only, the first outermost. They stand outside of the SDK's own code for typed tools, so they
+// tool only, the first outermost. They stand outside of the SDK's own code for typed tools. So they
 // also see wrong arguments and outputs that break their schema, and an answer keeps all its parts.
 //
 // The middlewares of all tools of one server stand in one place in its chain: outside of all
@@ -25,8 +25,9 @@ import (
 // instead of the old ones. If a tool is removed, or added again with mcp.AddTool, its name keeps
 // the middlewares. AddTool panics if h is nil.
 //
-// Arguments that pass the tool's schema but cannot be decoded into In, such as 300 for an int8, or what
-// a method UnmarshalJSON refuses, are reported as a validation error: the handler was not called. For a
+// Arguments may pass the tool's schema and still not be decoded into In, such as 300 for an int8, or a
+// value that a method UnmarshalJSON refuses. They are reported as a validation error: the handler was
+// not called. For a
 // tool that mcp.AddTool added, package validate does that only if the error contains the value that was
 // sent. Any other such error is an internal error, because it does not prove that the handler was not
 // called.
@@ -39,9 +40,9 @@ func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, O
 	mcp.AddTool(s, t, reaching(h))
 }
 
-// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In and
-// the handler, which is wrapped in [reaching], was not called. It decodes them a second time, because
-// a middleware inside may have answered instead of the handler.
+// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In. It
+// does so only if the handler, which is wrapped in [reaching], was not called. It decodes them a
+// second time, because a middleware inside may have answered instead of the handler.
 func fitting[In any](next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		reached := &reached{Context: ctx}

@@ -8,22 +8,22 @@ import (
 )
 
 var ( //nolint:forcetypeassert // package fault has set them
-	// Besides returns what the text of a fault says besides its message, without the reference and
-	// without a line break before or after. It stands below words that are shown already.
+	// Besides returns what the text of a fault says besides its message and its reference. It has no
+	// line break before or after, and stands below words that are shown already.
 	Besides = inner.Besides.(func(e *fault.Error) string)
 
-	// Corrected returns a copy with a corrected call; without arguments it has none. The arguments
-	// are decoded JSON and belong to the copy. If words.AsSent stands in them, only the text has
-	// the call.
+	// Corrected returns a copy with a corrected call, or without any if there are no arguments. The
+	// arguments are decoded JSON and belong to the copy. If words.AsSent stands in them, only the
+	// text has the call.
 	Corrected = inner.Corrected.(func(e *fault.Error, tool string, arguments map[string]any) *fault.Error)
 
-	// Correction returns the corrected call of a fault. Without one there are no arguments. They must
-	// not be changed. words.AsSent stands in them for each value that is withheld.
+	// Correction returns the corrected call of a fault. Without arguments there is no such call. The
+	// arguments must not be changed. words.AsSent stands in them for each value that is withheld.
 	Correction = inner.Correction.(func(e *fault.Error) (tool string, arguments map[string]any))
 
-	// Derived returns a copy of a fault that is only a part of what is known of a call, or was made of
-	// an error. Its kind does not say that nothing was done. Unless it names the effect itself, it
-	// keeps of its Retry only a stated wait, or a refusal.
+	// Derived returns a copy that was made of an error, or is only a part of what is known of a call.
+	// Its kind does not say that nothing was done. If it names no effect, it keeps a stated wait and
+	// a "no", and does not say to call again.
 	Derived = inner.Derived.(func(e *fault.Error) *fault.Error)
 
 	// FirstViolations is [fault.Violations] for the first of total violations. It only counts the others.

@@ -1,5 +1,5 @@
-// Package inner has what package fault offers to the other packages of mcpchain and to nobody
-// else. Package fault sets it. Package internal/faults, which may import fault, gives it types.
+// Package inner has the functions that package fault offers to the other packages of mcpchain alone.
+// Package fault sets them. Package internal/faults, which may import fault, gives them types.
 package inner
 
 // Functions of package fault, see package internal/faults.
