@@ -97,10 +97,12 @@ type Options struct {
 	// describes.
 	Render *middleware.RenderOptions
 
-	// Observe sends every answer unchanged, unless it would have ended the process or would never
-	// have been sent. For each failure the log has what was sent and what would have been sent.
-	// Observe uses only these other fields: Logger, Recover, Correlate, Mask, Validate, Retry and
-	// Render. See [middleware.Observe].
+	// Observe is for a trial run: it sends every answer unchanged, unless it would have ended the
+	// process or would never have been sent (a panic, a result that cannot be written as JSON, a
+	// missing result). For each failure a record at level Info says, under its reference, what was
+	// "sent" and what the chain "would_send". A call that validate or retry would refuse runs, and
+	// that is recorded, too. Observe uses only these other fields: Logger, Recover, Correlate, Mask,
+	// Validate, Retry and Render.
 	Observe bool
 }
 
@@ -145,7 +147,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	o.check()
 	var look, render mcp.Middleware
 	if o.Observe {
-		look = middleware.Observe()
+		look = call.Establishing(&call.Settings{Observe: true})
 		o = Options{Logger: o.Logger, Recover: o.Recover, Correlate: o.Correlate, Mask: o.Mask, Validate: o.Validate, Retry: o.Retry, Render: o.Render}
 	}
 	if o.Render != nil {

@@ -123,8 +123,8 @@ func (c *causes) Error() string {
 
 func (c *causes) Unwrap() []error { return c.errs }
 
-// causeText returns everything about an error, for the log. The text of an error contains only the
-// public part of a fault that it wraps, so causeText adds the causes of those faults.
+// causeText returns everything about an error, for the log. The text of an error has only the public
+// part of a fault that it wraps. So causeText adds the causes of those faults.
 func causeText(err error) string {
 	w := causeWriter{left: maxErrors}
 	w.write(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
-// A correction is the call that was probably meant. If a value in it must not be shown, it is only in
-// the text, with words.AsSent in the place of that value: a program would send what stands there.
+// A correction is the call that was probably meant. If a value in it must not be shown, only the text
+// has the correction, with words.AsSent instead of that value: a program would send the placeholder.
 type correction struct {
 	tool      string
 	arguments map[string]any
@@ -20,13 +20,17 @@ type correction struct {
 
 // correction returns the corrected call, whole or withheld.
 func (e *Error) correction() correction {
-	if e.withheld != nil {
+	switch {
+	case e == nil:
+		return correction{}
+	case e.withheld != nil:
 		return *e.withheld
+	default:
+		return correction{e.data.CorrectedTool, e.data.CorrectedArguments}
 	}
-	return correction{e.data.CorrectedTool, e.data.CorrectedArguments}
 }
 
-// correct sets the corrected call, which is none without arguments.
+// correct sets the corrected call. Without arguments it removes the call.
 func (e *Error) correct(c correction) {
 	e.data.CorrectedTool, e.data.CorrectedArguments, e.withheld = "", nil, nil
 	switch {
@@ -55,8 +59,8 @@ func (e *Error) tries() string {
 	return strings.TrimSpace(words.Cut(c.tool, maxText) + " " + arguments)
 }
 
-// showOnly sets the corrected call to whole, without what may not be shown of it. The call is left out
-// if that is a name, or a value that is itself wrong: its caller did not send it as it is there.
+// showOnly sets the corrected call to whole, and withholds each value that differs in shown. It leaves
+// the call out if a name differs, or if such a value is itself wrong: the caller sent another one.
 func (e *Error) showOnly(shown, whole correction) {
 	if reflect.DeepEqual(shown, whole) {
 		e.correct(whole)
@@ -70,7 +74,8 @@ func (e *Error) showOnly(shown, whole correction) {
 	e.correct(correction{whole.tool, members})
 }
 
-// asSent returns a value with words.AsSent in the place of each part that differs from what is shown.
+// asSent returns a value with words.AsSent instead of each part that differs from shown. It reports
+// false if a name differs, or a part that is itself wrong.
 func (d *Data) asSent(v, shown any, pointer string) (_ any, ok bool) {
 	if reflect.DeepEqual(v, shown) {
 		return v, true
@@ -125,7 +130,7 @@ func withholds(v any) bool {
 	return false
 }
 
-// written writes a value on one line. It is not JSON where a part is withheld, so that nobody sends it.
+// written writes a value on one line. With a withheld part it is not JSON, so that no program sends it.
 func written(v any) string {
 	switch v := v.(type) {
 	case words.Placeholder:
@@ -159,8 +164,8 @@ func (c correction) mapped(text func(string) string) correction {
 	return correction{text(c.tool), mapMap(c.arguments, text, func(_ string, v any) any { return mapValue(v, text) })}
 }
 
-// corrections returns the corrected call of d, whole and without what a name says to be secret. It reports
-// false if there is none, and if it cannot be written as JSON: what cannot is replaced elsewhere.
+// corrections returns the corrected call of d, whole and without the values under names of secrets. It
+// reports false if there is no call, or if the call cannot be written as JSON.
 func corrections(d Data) (shown, whole correction, ok bool) {
 	if len(d.CorrectedArguments) == 0 {
 		return shown, whole, false

@@ -197,9 +197,9 @@ func (e *Error) Data() Data {
 	return e.data.mapped(valid, func(_ string, v any) any { return mapValue(v, valid) })
 }
 
-// FromData returns the fault whose public part is d, without a cause. It copies everything,
-// replaces values that JSON cannot hold, hides values under the name of a secret, and numbers
-// the steps.
+// FromData returns the fault whose public part is d, without a cause. It copies everything and
+// numbers the steps. It replaces values that JSON cannot hold, and hides those under the name of
+// a secret.
 func FromData(d Data) *Error {
 	if d.Type == "" {
 		d.Type = KindInternal
@@ -240,8 +240,8 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote; it is the only method that changes its receiver.
-// It ignores unknown members. It fails if a known member has the wrong type or if there is no
-// type, so also for null.
+// It ignores unknown members. It fails if a known member has the wrong type. It also fails if there
+// is no type, and so for null.
 func (e *Error) UnmarshalJSON(b []byte) error {
 	if e == nil {
 		return errors.New("fault: UnmarshalJSON of a nil *Error")

@@ -20,7 +20,7 @@
 //		return inv, nil
 //	}
 //
-// Every builder returns a changed copy, so a package-level fault is safe to build on, and
+// Every builder returns a changed copy. So a package-level fault is safe to build on, and
 // goroutines may share a fault. Builders and accessors accept a nil *Error: builders return
 // nil, accessors zero values.
 //
@@ -40,14 +40,14 @@ import (
 // An Error is a failure that may be shown to a caller. It is immutable. Make one
 // with [New] or one of the constructors named after what went wrong.
 //
-// errors.Is(err, kind) reports whether err holds a fault of that [Kind], and
-// errors.Is(err, other) whether it holds a fault with other's kind and code.
+// errors.Is(err, kind) reports whether err holds a fault of that [Kind].
+// errors.Is(err, other) reports whether err holds a fault with other's kind and code.
 type Error struct {
 	data    Data
 	cause   error
 	general bool // the suggestion is the general one of the kind
 	refused bool // Unavailable made it, which says that nothing was done
-	derived bool // it is not what a handler says of its whole call, so its kind does not say that nothing was done
+	derived bool // no handler says it of its whole call, so its kind does not say that nothing was done
 
 	withheld *correction // instead of CorrectedArguments, if a value in it must not be shown
 }
@@ -86,8 +86,7 @@ func (e *Error) Unwrap() error {
 	return e.cause
 }
 
-// Is reports whether the target is e's [Kind], or a fault with the same kind and
-// the same code as e.
+// Is reports whether the target is e's [Kind], or a fault with e's kind and code.
 func (e *Error) Is(target error) bool {
 	if e == nil {
 		return false
@@ -136,8 +135,8 @@ func (e *Error) Retry() (Retry, bool) {
 	return retry, true
 }
 
-// Reference returns the correlation ID of the record in the operator's log that has the whole
-// failure, "" if there is none.
+// Reference returns the correlation ID, or "". The record with this ID in the operator's log has
+// the whole failure.
 func (e *Error) Reference() string { return valid(e.public().ReferenceID) }
 
 // Because returns a copy with a private cause. errors.Is, errors.As and Unwrap reach the cause, and
@@ -180,9 +179,9 @@ func (e *Error) With(key string, value any) *Error {
 }
 
 // Needs returns a copy that names the permissions that the caller lacks, such as the scopes of
-// its token; none removes them. If they are scopes and the call came over HTTP with a bearer
-// token, the client can be asked to obtain them and to send the call again, see package
-// transport: return such a fault of your own only before the call has changed something.
+// its token; none removes them. Over HTTP with a bearer token, a client can be asked to obtain
+// missing scopes and to send the call again, see package transport. So return such a fault only
+// before the call has changed something.
 func (e *Error) Needs(permissions ...string) *Error {
 	return e.change(func(c *Error) { c.data.RequiredPermission = strings.Join(permissions, ", ") })
 }
@@ -235,9 +234,9 @@ func (e *Error) Step(action, tool string, parameters map[string]any) *Error {
 }
 
 // WithSteps returns a copy with more recovery steps, for those that [Error.Step] cannot say: with
-// choices, a description, or parameters for the caller to fill in. Their numbers continue those of the existing
-// steps; the Number of the given steps is ignored. WithSteps drops the general suggestion of the
-// kind.
+// choices, a description, or parameters for the caller to fill in. Their numbers continue those of
+// the existing steps; the Number of the given steps is ignored. WithSteps drops the general
+// suggestion of the kind.
 func (e *Error) WithSteps(steps ...Step) *Error {
 	return e.change(func(c *Error) {
 		all := slices.Clip(c.data.RecoverySteps)
@@ -253,16 +252,10 @@ func (e *Error) WithSteps(steps ...Step) *Error {
 	})
 }
 
-// withReference returns a copy that carries a correlation ID.
 func (e *Error) withReference(id string) *Error {
 	return e.change(func(c *Error) { c.data.ReferenceID = id })
 }
 
-// scrubbedBy returns a fault whose public texts have passed through the scrubber, or e itself if
-// that changes nothing. The texts include details, parameters and their keys, and the names that a
-// caller sent or has to send back. Kind, effect and reference are made by the server and stay. A
-// recovery step keeps its tool and its parameters: only the part of them that the scrubber hides is
-// replaced.
 func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 	if e == nil {
 		return nil
@@ -284,12 +277,10 @@ func (e *Error) scrubbedBy(scrubber func(string) string) *Error {
 	return scrubbed
 }
 
-// corrected returns a copy with another corrected call, which is none without arguments.
 func (e *Error) corrected(tool string, arguments map[string]any) *Error {
 	return e.change(func(c *Error) { c.correct(correction{tool, arguments}) })
 }
 
-// hidingBy returns a copy whose corrected call has passed through the scrubber.
 func (e *Error) hidingBy(scrubber func(string) string) *Error {
 	return e.change(func(c *Error) {
 		whole := c.correction()
@@ -305,8 +296,8 @@ func (e *Error) specific() {
 }
 
 // refuses reports whether a handler that returns e says that it has done nothing: by the function
-// that made it, or by its kind. With a cause, a fault of what may pass is about a step that failed,
-// and a handler may have done something in it or before.
+// that made it, or by its kind. A temporary failure with a cause is about a step that failed: the
+// handler may have done something in that step or before it.
 func (e *Error) refuses() bool {
 	if e == nil || e.derived {
 		return false
@@ -315,14 +306,11 @@ func (e *Error) refuses() bool {
 	return row.Refuses && row.Final || e.cause == nil && (row.Refuses || e.refused)
 }
 
-// asDerived returns a copy of e that is a part of what is known of a call, or was made of an error. That
-// the call may be made again is not said of the whole call then, unless the effect is.
 func (e *Error) asDerived() *Error {
 	return e.change(func(e *Error) { e.derived, e.data.Retry = true, waitOf(e.data.Retry) })
 }
 
-// waitOf returns what r says of a call of which others say nothing: how long to wait, instead of to
-// call again.
+// waitOf returns what r says of a call whose effect is unknown: only how long to wait, not to call again.
 func waitOf(r *Retry) *Retry {
 	switch {
 	case r == nil || !r.ShouldRetry || r.Effect != "":

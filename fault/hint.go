@@ -12,7 +12,7 @@ type Hint struct {
 	// known. It is never negative and never more than 30 days.
 	After time.Duration
 
-	// Effect says whether the failed call may have changed something, and "" that nobody said so: an
+	// Effect says whether the failed call may have changed something; "" means that it is unknown. An
 	// error proves what it is, never what became of the call. A rule gives [EffectNone] only for
 	// errors that the handler makes itself when it has done nothing.
 	Effect Effect

@@ -26,7 +26,7 @@ func Join(faults ...*Error) *Error {
 		return faults[0]
 	}
 	first := faults[0]
-	joined := New(first.data.Type, told(faults))
+	joined := New(first.data.Type, messageOf(faults))
 	if !slices.ContainsFunc(faults, func(e *Error) bool { return !e.Is(first) }) {
 		joined.data.Code = first.data.Code
 	}
@@ -107,8 +107,8 @@ func joinRetry(a, b Retry) Retry {
 // effects are in ascending order of weight: for several failures the heaviest counts.
 var effects = []Effect{EffectNone, "", EffectUnknown, EffectCommitted}
 
-// told returns the message of a joined fault: one item for each fault.
-func told(faults []*Error) string {
+// messageOf returns the message of a joined fault: one item for each fault.
+func messageOf(faults []*Error) string {
 	what := "arguments are wrong"
 	items := make([]string, 0, maxListed)
 	for i, e := range faults {

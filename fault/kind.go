@@ -33,8 +33,8 @@ const (
 	KindInternal           Kind = "internal_error"      // a bug or an unknown failure in this server
 )
 
-// KindTool marks a failure that a tool reported in its own words, with a result whose
-// IsError is set and without an error; nothing more is known about it.
+// KindTool marks a failure that a tool reported in its own words: its result has IsError set, and
+// there is no error.
 const KindTool Kind = "tool_error"
 
 // Error returns the kind as it stands on the wire.
@@ -65,8 +65,8 @@ var genericFaults = func() map[Kind]*Error {
 }()
 
 // Generic returns the fault with the general text of its kind, which suits every failure
-// of that kind. For a kind of your own it says only that the call failed, after a label
-// made from the kind's name.
+// of that kind. For a kind of your own it says only that the call failed. The label is made
+// from the kind's name.
 //
 //go:noinline
 func Generic(kind Kind) *Error {

@@ -54,7 +54,7 @@ func Unauthenticated(message string) *Error {
 }
 
 // Denied returns a fault that says that the caller may not do the action
-// ("delete") on the resource ("project 'alpha'"), and that nothing was changed by this call.
+// ("delete") on the resource ("project 'alpha'"). It says that nothing was changed by this call.
 // Name the missing permissions with [Error.Needs].
 func Denied(action, resource string) *Error {
 	e := Generic(KindPermissionDenied).WithMessage(words.Ended("you are not allowed to " + cut(action, maxText) + " " + cut(resource, maxText)))

@@ -42,9 +42,9 @@ var cleaner = scrub.Cleaner{Copy: true, Public: func(err error) any {
 	}
 }}
 
-// plain returns v as it would be after it was encoded and decoded, so that a fault equals itself on
-// the other side, shares nothing with its maker and can always be marshalled: strings, booleans,
-// float64 (json.Number if a float64 would lose digits), []any, map[string]any.
+// plain returns v as it would be after it was encoded and decoded: strings, booleans, float64
+// (json.Number if a float64 would lose digits), []any, map[string]any. So a fault equals itself on
+// the other side, shares nothing with its maker and can always be marshalled.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, bool:
@@ -136,8 +136,7 @@ func mapValue(v any, text func(string) string) any {
 }
 
 // mapMap returns m with its keys passed through text and its values through value. Keys that become
-// equal are numbered in a fixed order, so that nothing is lost and the same map gives the same
-// result.
+// equal are numbered in a fixed order: nothing is lost, and the same map gives the same result.
 func mapMap(m map[string]any, text func(string) string, value func(name string, v any) any) map[string]any {
 	out := make(map[string]any, len(m))
 	var renamed []string

@@ -21,12 +21,11 @@ func (d *Data) text(tries string, reference bool) string {
 	return b.String()
 }
 
-// besides writes what the text says besides the message, without a line break at its beginning: what
-// stands below words that are shown already.
-func (d *Data) besides(tries string) string {
+func (e *Error) besides() string {
 	var b strings.Builder
+	d := e.public()
 	d.similar(&b, '\n')
-	d.below(&b, tries, false)
+	d.below(&b, e.tries(), false)
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
@@ -62,22 +61,12 @@ const statusDetail = "status_code"
 
 // readable returns the details that the text shows.
 func (d *Data) readable() map[string]any {
-	details := d.Details
-	without := func(name string) {
-		if _, ok := details[name]; ok {
-			details = maps.Clone(details)
-			delete(details, name)
-		}
-	}
-	without(statusDetail)
-	if d.Code == wire.LimitCode {
-		without(wire.LimitDetail)
-	}
-	for name, value := range d.Details { // the headline contains it
-		if text, ok := value.(string); ok && text != "" && strings.Contains(d.Message, "'"+text+"'") {
-			without(name)
-		}
-	}
+	details := maps.Clone(d.Details)
+	maps.DeleteFunc(details, func(name string, value any) bool {
+		text, _ := value.(string)
+		inHeadline := text != "" && strings.Contains(d.Message, "'"+text+"'")
+		return inHeadline || name == statusDetail || name == wire.LimitDetail && d.Code == wire.LimitCode
+	})
 	return details
 }
 
@@ -192,10 +181,6 @@ func (r Retry) String() string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// listed returns the lines that list steps in a text for a model, beginning with "Next: 1. ",
-// without a line break before or after, and "" for no steps.
-//
-//go:noinline
 func listed(steps []Step) string {
 	var b strings.Builder
 	stepsText(&b, steps)
@@ -246,10 +231,9 @@ func (s *Step) call(b *strings.Builder) {
 	for i := range s.Options {
 		choices[i] = s.Options[i].text()
 	}
-	switch {
-	case s.Tool != "":
+	if s.Tool != "" {
 		b.WriteString("; ")
-	default:
+	} else {
 		b.WriteString(": ")
 	}
 	switch len(choices) {

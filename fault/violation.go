@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/internal/near"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -145,15 +146,10 @@ func (v Violation) clean() (_ Violation, sentence string) {
 
 // shown returns a received value as far as it may be shown, and its description.
 func shown(received any, secret bool) (value any, text string) {
-	switch v := received.(type) { // avoids encoding a large value whose text is one word
-	case []any:
-		if v != nil {
-			text, value = scrub.Received(v, secret)
-			return value, text
-		}
-	case map[string]any:
-		if v != nil {
-			text, value = scrub.Received(v, secret)
+	switch received.(type) { // avoids encoding a large value whose text is one word
+	case []any, map[string]any:
+		if !safe.Nil(received) {
+			text, value = scrub.Received(received, secret)
 			return value, text
 		}
 	}

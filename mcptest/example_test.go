@@ -2,7 +2,6 @@ package mcptest_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +16,6 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/mcptest"
 	"github.com/mcpchain/mcpchain/middleware"
-	"github.com/mcpchain/mcpchain/retry"
 )
 
 func quiet() *mcpchain.Options {
@@ -179,24 +177,6 @@ func ExampleInject() {
 	// Output: true false true true
 }
 
-func ExampleNasty() {
-	schema := map[string]any{
-		"type":       "object",
-		"properties": map[string]any{"amount": map[string]any{"type": "integer", "minimum": 10}},
-	}
-	all := mcptest.Nasty(schema)
-	for _, i := range []int{1, 5, 9, 10, 11, 12} {
-		fmt.Printf("%s\n", all[i])
-	}
-	// Output:
-	// null
-	// {"amount":10,"mcptest_unknown":1}
-	// {}
-	// {"amount":10,"amount":10}
-	// {"amount":null}
-	// {"amount":true}
-}
-
 func ExampleGolden() {
 	report(func(t testing.TB) {
 		mcptest.Golden(t, "locked", "Conflict: the account is locked.\nRetry: no.")
@@ -206,41 +186,4 @@ func ExampleGolden() {
 	// mcptest.Golden: testdata/locked.golden, line 2: got "Retry: yes.", want "Retry: no."; run the test with -mcptest.update to keep the text:
 	// 	Conflict: the account is locked.
 	// 	Retry: yes.
-}
-
-func ExampleSurvey() {
-	report(func(t testing.TB) {
-		server := mcp.NewServer(&mcp.Implementation{Name: "bank"}, nil)
-		schema := json.RawMessage(`{"type":"object","properties":{"part":{"type":"integer"}}}`)
-		server.AddTool(&mcp.Tool{Name: "split", InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			var in struct{ Part int }
-			if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
-				return nil, err // which names no argument
-			}
-			text := fmt.Sprint(100 / in.Part) // panics if it is 0
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
-		})
-		opts := quiet()
-		nobody := func(context.Context, mcp.Request) string { return "" }
-		opts.Retry = &retry.Options{Owner: nobody} // else the loop breaker speaks in the place of the tool
-		server.AddReceivingMiddleware(mcpchain.Standard(opts))
-		fmt.Print(mcptest.Survey(t, mcptest.Start(t, server, nil)))
-	})
-	// Output:
-	// split: 38 calls, 5 different answers
-	//   29! Internal error: the server failed unexpectedly.
-	//       Suggestion: Tell the user if it fails again.
-	//       Reference: REFERENCE (give it to the user to report)
-	//       <- {}
-	//    4  (a success)
-	//       <- {"part":1,"mcptest_unknown":1}
-	//    3  Validation Error: The arguments must be an object, but were an empty list.
-	//       Retry: only with corrected arguments.
-	//       <- []
-	//    1  Validation Error: Argument 'part' is not valid UTF-8: half of a surrogate pair was sent.
-	//       Retry: only with corrected arguments.
-	//       <- {"part":"\ud800"}
-	//    1  Validation Error: Argument 'part' was sent more than once. Send each name once.
-	//       Retry: only with corrected arguments.
-	//       <- {"part":1,"part":1}
 }

@@ -32,11 +32,11 @@ type Expect struct {
 	After time.Duration
 
 	// Violations are all wrong arguments, each with the rule that it breaks, such as "type"
-	// or "required", or "" for any.
+	// or "required"; "" means any.
 	Violations map[string]string
 
-	// Steps are the tools that the steps name, in order. A step loses its call on the way out
-	// if that cannot be made, so a wrong call is missing here; [ExecutableSteps] says why.
+	// Steps are the tools that the steps name, in order. A call that cannot be made is removed
+	// from its step on the way out, and is missing here; [ExecutableSteps] says why.
 	Steps []string
 
 	// Text are texts that the caller has to read.
@@ -177,9 +177,9 @@ func callsOf(f *fault.Error) []suggestedCall {
 	return calls
 }
 
-// ExecutableSteps requires that a failure names at least one call, as a step, an option
-// or a correction, and that its caller can make each of them: the server lists the tool, the
-// tool's schema accepts the parameters, and no parameter is a placeholder such as <name>.
+// ExecutableSteps requires that a failure names at least one call, as a step, an option or a
+// correction. Its caller must be able to make each of them: the server lists the tool, the tool's
+// schema accepts the parameters, and none of them is a placeholder such as <name>.
 // Parameters that the caller has to fill in, by Missing of the step, may be absent. Pass it
 // the fault as the handler made it, or as the caller got it. A call that cannot be made is
 // removed from its step on the way; ExecutableSteps reports that too, unless the server runs

@@ -23,7 +23,6 @@ type fakeTB struct {
 	end      context.CancelFunc
 	cleanups []func()
 	reports  []string
-	logs     []string
 	fatal    bool
 }
 
@@ -36,7 +35,6 @@ func newFake() *fakeTB {
 func (f *fakeTB) Helper()                  {}
 func (f *fakeTB) Context() context.Context { return f.ctx }
 func (f *fakeTB) Cleanup(fn func())        { f.cleanups = append(f.cleanups, fn) }
-func (f *fakeTB) Log(args ...any)          { f.logs = append(f.logs, fmt.Sprint(args...)) }
 func (f *fakeTB) Errorf(format string, args ...any) {
 	f.reports = append(f.reports, fmt.Sprintf(format, args...))
 }

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// The name of the flag is long because a test package may have or import a flag "update"
-// already, and a second one would panic.
+// The name of the flag is long because a test package may have a flag "update" already. A second
+// one would panic.
 var update = flag.Bool("mcptest.update", false, "write the files of mcptest.Golden anew")
 
 // reference is a correlation ID as mcpchain makes it.
 var reference = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// Golden requires that a text equals testdata/NAME.golden, which has REFERENCE in the place
-// of references. With the flag -mcptest.update it writes the file. It is for texts that
-// models read: [Text] of an answer, or the report of [Survey].
+// Golden requires that a text equals testdata/NAME.golden, which has REFERENCE instead of
+// references. With the flag -mcptest.update it writes the file. It is for texts that
+// models read: [Text] of an answer.
 func Golden(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")

@@ -14,8 +14,8 @@ import (
 
 // NoLeak requires that no secret is in what left a server: in everything that it sent, if
 // left is a [Session], else in the one result, error, text or other value, as JSON. Case
-// does not matter. A secret is also found if it is escaped for JSON, URLs or HTML, even
-// several times over, and in hexadecimal or base64. NoLeak does not read the server's log.
+// does not matter. NoLeak also finds a secret in hexadecimal, in base64, and if it is escaped for
+// JSON, URLs or HTML, even several times over. NoLeak does not read the server's log.
 //
 // Put an invented secret into whatever fails, a cause, a path, a panic, and look for it
 // here. NoLeak ends the test if there is no secret to look for.

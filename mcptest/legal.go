@@ -37,7 +37,7 @@ func Legal(t testing.TB, s *Session) {
 	for line := range s.messages() {
 		var m conduct.Message
 		if err := json.Unmarshal(line, &m); err != nil {
-			t.Errorf("mcptest.Legal: the server sent what is no message: %v\n%s", err, indent(clip(string(line), 500)))
+			t.Errorf("mcptest.Legal: the server sent something that is not a message: %v\n%s", err, indent(clip(string(line), 500)))
 			continue
 		}
 		if m.Method != "" {

@@ -522,7 +522,7 @@ func TestLegalOfRawMessages(t *testing.T) {
 		`tools/call pay: "jsonrpc" is not "2.0"`: {`{"id":ID,"result":{"content":[]}}`, fine},
 		"it has not one of result and error":     {`{"jsonrpc":"2.0","id":ID}`, fine},
 		"no request: ":                           {`{"jsonrpc":"2.0","id":77,"result":{},"error":{"code":1,"message":"x"}}`, fine},
-		"the server sent what is no message":     {`{"jsonrpc":"2.0","id":5,"result":{},"error":"no"}`, fine},
+		"the server sent something that is not a message":   {`{"jsonrpc":"2.0","id":5,"result":{},"error":"no"}`, fine},
 		"the result cannot be read: json: cannot unmarshal": {`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"isError":"yes"}}`},
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -657,77 +657,4 @@ func TestGolden(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("one\r\ntwo\r\n"), 0o600))
 	require.Empty(t, golden("one\ntwo"))
 	require.NotEmpty(t, golden("four"))
-}
-
-func TestNastyArguments(t *testing.T) {
-	schema := map[string]any{
-		"type": "object",
-		"properties": map[string]any{
-			"when":   map[string]any{"type": "string", "format": "date"},
-			"color":  map[string]any{"enum": []string{"red"}},
-			"long":   map[string]any{"type": "string", "minLength": 3},
-			"flag":   map[string]any{"type": []string{"null", "boolean"}},
-			"list":   map[string]any{"type": "array", "minItems": 2, "items": map[string]any{"type": "number", "exclusiveMinimum": 4}},
-			"inner":  map[string]any{"type": "object", "required": []string{"n"}, "properties": map[string]any{"n": map[string]any{"type": "integer", "maximum": -3}}},
-			"either": map[string]any{"anyOf": []any{map[string]any{"const": "a"}}},
-			"given":  map[string]any{"type": "integer", "default": 9},
-			"shown":  map[string]any{"type": "string", "examples": []string{"e"}},
-		},
-	}
-	all := mcptest.Nasty(schema)
-	require.Equal(t, all, mcptest.Nasty(schema), "the same each time")
-	var sampled struct{ When, Color, Long, Flag, List, Inner, Either, Given, Shown any }
-	require.NoError(t, json.Unmarshal(all[5], &sampled))
-	require.JSONEq(t, `{"When":"2026-01-31","Color":"red","Long":"xxx","Flag":true,"List":[5,5],"Inner":{"n":-3},"Either":"a","Given":9,"Shown":"e"}`,
-		string(mustJSON(t, sampled)))
-	seen := map[string]bool{}
-	for _, arguments := range all {
-		require.True(t, json.Valid(arguments), "%s", arguments)
-		require.Less(t, len(arguments), 1<<16)
-		seen[string(arguments)] = true
-	}
-	require.Greater(t, len(seen), 9*20)
-	require.NotEmpty(t, mcptest.Nasty(nil))
-	require.NotEmpty(t, mcptest.Nasty(func() {}), "a schema that cannot be read is unknown")
-	wide := map[string]any{}
-	for i := range 100 {
-		wide[fmt.Sprint(i)] = map[string]any{"type": "string"}
-	}
-	require.Less(t, len(mcptest.Nasty(map[string]any{"type": "object", "properties": wide})), 1000)
-}
-
-func TestSurveyFindsWhatIsWrong(t *testing.T) {
-	leaky := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		text := "main.run()\n\t/src/main.go:17"
-		if string(req.Params.Arguments) != "{}" {
-			text = "fine"
-		}
-		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
-	}
-	object := map[string]any{"type": "object"}
-	server := mcp.NewServer(&mcp.Implementation{Name: "s"}, nil)
-	server.AddTool(&mcp.Tool{Name: "leaky", InputSchema: object}, leaky)
-	server.AddTool(&mcp.Tool{Name: "bare", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, errors.New("plain")
-	})
-	fake := newFake()
-	got := fake.run(func(t testing.TB) { mcptest.Survey(t, mcptest.Start(t, server, nil)) })
-	require.Contains(t, got, `mcptest.Survey: leaky shows ".go:17" to who sends {}:`)
-	require.Contains(t, got, "mcptest.Legal: the answer to tools/call bare: the code is 0")
-	require.Len(t, fake.logs, 1)
-	require.Contains(t, fake.logs[0], "leaky: 9 calls, ")
-
-	synctest.Test(t, func(t *testing.T) {
-		got := newFake().run(func(tb testing.TB) {
-			stuck := newServer(mcptest.Inject(tb, mcptest.Injection{Names: []string{"get_lock"}, Hang: true}))
-			require.Contains(t, mcptest.Survey(tb, mcptest.Start(tb, stuck, nil)), "pay: ", "the others are still called")
-		})
-		require.Contains(t, got, "mcptest.Survey: get_lock does not answer ")
-		require.Equal(t, 1, strings.Count(got, "does not answer"), "one is enough")
-	})
-
-	fake = newFake()
-	got = fake.run(func(tb testing.TB) { mcptest.Survey(tb, mcptest.Run(tb, command(t, "dies"), nil)) })
-	require.Contains(t, got, "mcptest.Survey: die does not answer ")
-	require.Contains(t, fake.logs[0], "the server is gone; so far:\n")
 }

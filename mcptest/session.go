@@ -15,9 +15,7 @@
 //	}
 //
 // [Start] takes a server of this program, [StartHTTP] an HTTP handler with one, and [Run] a
-// command. [Inject] makes calls fail,
-// [Nasty] makes arguments that no tool expects, and [Survey] throws them at every tool
-// and reports what a model reads. [Golden] keeps a text.
+// command. [Inject] makes calls fail, and [Golden] keeps a text.
 //
 // Assertions that look at a [Session] need no mcpchain on the server. An assertion
 // reports with Errorf and lets the test go on, unless its comment says that it ends the

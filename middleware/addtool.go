@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -16,7 +15,7 @@ import (
 )
 
 // AddTool adds a typed tool to a server as [mcp.AddTool] does, with middlewares for calls of this
-// tool only, the first outermost. They stand outside of the SDK's own code for typed tools, so they
+// tool only, the first outermost. They stand outside of the SDK's own code for typed tools. So they
 // also see wrong arguments and outputs that break their schema, and an answer keeps all its parts.
 //
 // The middlewares of all tools of one server stand in one place in its chain: outside of all
@@ -26,8 +25,9 @@ import (
 // instead of the old ones. If a tool is removed, or added again with mcp.AddTool, its name keeps
 // the middlewares. AddTool panics if h is nil.
 //
-// Arguments that pass the tool's schema but cannot be decoded into In, such as 300 for an int8, or what
-// a method UnmarshalJSON refuses, are reported as a validation error: the handler was not called. For a
+// Arguments may pass the tool's schema and still not be decoded into In, such as 300 for an int8, or a
+// value that a method UnmarshalJSON refuses. They are reported as a validation error: the handler was
+// not called. For a
 // tool that mcp.AddTool added, package validate does that only if the error contains the value that was
 // sent. Any other such error is an internal error, because it does not prove that the handler was not
 // called.
@@ -40,9 +40,9 @@ func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, O
 	mcp.AddTool(s, t, reaching(h))
 }
 
-// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In: then
-// its handler, which is wrapped in [reaching], was not called. It decodes them a second time, because a
-// middleware inside may have answered instead of the handler.
+// fitting marks the failure of a tool as one of the arguments if they cannot be decoded into In. It
+// does so only if the handler, which is wrapped in [reaching], was not called. It decodes them a
+// second time, because a middleware inside may have answered instead of the handler.
 func fitting[In any](next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		reached := &reached{Context: ctx}
@@ -62,7 +62,8 @@ func fitting[In any](next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// ofDecoder reports whether an error may be that of a decoder: it is neither the SDK's about the schema, nor a fault.
+// ofDecoder reports whether a decoder may have made an error, which is neither a fault nor the SDK's
+// about the schema.
 func ofDecoder(err error) bool {
 	if err == nil {
 		return false
@@ -71,13 +72,13 @@ func ofDecoder(err error) bool {
 	return !found.Refused && !found.Origin.Worded()
 }
 
-// undecodable reports whether arguments cannot be decoded, by methods of In that may panic.
+// undecodable reports whether arguments cannot be decoded into In, whose own methods may panic.
 func undecodable[In any](args []byte) (failed bool) {
 	defer func() { failed = recover() == nil && failed }()
 	return json.Unmarshal(args, new(In)) != nil
 }
 
-// reached is the context of a call of a typed tool, and knows whether the call has come to the handler.
+// reached is the context of a call of a typed tool. It holds whether the handler was called.
 type reached struct {
 	context.Context
 
@@ -93,7 +94,7 @@ func (r *reached) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// reaching notes that the handler was called.
+// reaching returns h, which then notes in the call's context that it was called.
 func reaching[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		if r, ok := ctx.Value(reachedKey{}).(*reached); ok {
@@ -107,25 +108,17 @@ func reaching[In, Out any](h mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In,
 // tool's own middlewares.
 type toolChains struct {
 	next   mcp.MethodHandler
-	mu     sync.Mutex
-	byName atomic.Pointer[map[string]mcp.MethodHandler] // replaced, never written to
+	byName sync.Map // the mcp.MethodHandler of each tool
 }
 
 func (c *toolChains) set(name string, mw mcp.Middleware) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	byName := map[string]mcp.MethodHandler{}
-	if have := c.byName.Load(); have != nil {
-		byName = maps.Clone(*have)
-	}
-	byName[name] = mw(call.Behind(c.next, func(method string, _ mcp.Request) bool { return method == MethodCallTool }))
-	c.byName.Store(&byName)
+	c.byName.Store(name, mw(call.Behind(c.next, func(method string, _ mcp.Request) bool { return method == MethodCallTool })))
 }
 
 func (c *toolChains) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	if method == MethodCallTool {
-		if handler, ok := (*c.byName.Load())[call.Target(req)]; ok {
-			return handler(ctx, method, req)
+		if handler, ok := c.byName.Load(call.Target(req)); ok {
+			return handler.(mcp.MethodHandler)(ctx, method, req) //nolint:forcetypeassert // set stores no other
 		}
 	}
 	return c.next(ctx, method, req)
@@ -145,7 +138,6 @@ func toolsOf(s *mcp.Server) *toolChains {
 		return known.Value()
 	}
 	c := &toolChains{}
-	c.byName.Store(&map[string]mcp.MethodHandler{})
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		c.next = next
 		return c.handle

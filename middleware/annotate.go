@@ -32,9 +32,9 @@ func AddTo(ctx context.Context, res mcp.Result, err error, add func(*fault.Error
 	return c.Add(res, err, add)
 }
 
-// IsLookup reports whether the call of ctx is one that mcpchain itself makes through the
-// server's middlewares, such as a tools/list to find the schema of a tool, or one that
-// your middleware makes with [Lookup]. mcpchain makes such calls for failures, and for
+// IsLookup reports whether mcpchain itself makes the call of ctx through the server's
+// middlewares, such as a tools/list to find the schema of a tool. It also reports true for calls
+// that your middleware makes with [Lookup]. mcpchain makes such calls for failures, and for
 // every call if an option such as validate.Options.RawTools asks for it. They are not
 // recorded. A limiter or a counter of yours should not count them.
 func IsLookup(ctx context.Context) bool {

@@ -25,9 +25,9 @@ import (
 // It reports false for a success. On a server it does not apply rules (see mask.Options);
 // in a middleware, [AddTo] does. From a server without mcpchain it reads what it can: the
 // kind from the JSON-RPC code, or [fault.KindTool] with the tool's own text. A tool
-// behind mcpchain that reported a failure in its own words is read in the same way, with
-// its reference from the _meta. If a server can send only the text of a failure, as
-// contrib/mcpgo does for resources and prompts, FaultOf reads that text.
+// behind mcpchain that reported a failure in its own words is read in the same way. The
+// reference is that of the _meta. A server may be able to send only the text of a failure, as
+// contrib/mcpgo does for resources and prompts: then FaultOf reads that text.
 func FaultOf(res mcp.Result, err error) (*fault.Error, bool) { return failure.FaultOf(res, err) }
 
 // NextSteps returns a copy of a successful result with next steps for the model: a text block

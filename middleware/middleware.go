@@ -1,5 +1,5 @@
 // Package middleware connects mcpchain with the MCP SDK. It wraps servers and single
-// handlers, selects the calls that a middleware applies to, reads failures, and has what
+// handlers, selects the calls that a middleware applies to, and reads failures. It has what
 // a middleware of your own needs.
 //
 // A middleware is an [mcp.Middleware], so those of mcpchain mix with any other:
@@ -12,9 +12,9 @@
 // # One call
 //
 // The first mcpchain middleware that a call meets opens the call and renders its answer.
-// Each one inside of it adds what it knows about a failure, and returns the result and the
+// Each one inside of it adds what it knows about a failure. It returns the result and the
 // error as they came. So every middleware works alone, in any combination, and installed
-// twice, and a middleware of yours in between sees the SDK's own values.
+// twice. A middleware of yours in between sees the SDK's own values.
 //
 // # What a failure becomes
 //
@@ -31,8 +31,8 @@
 //
 // # What a failure means for a second try
 //
-// [HintOf] reads from an error whether and when a second try can help, which says nothing of what
-// became of the first. Package retry decides.
+// [HintOf] reads from an error whether and when a second try can help. It does not say what became
+// of the first try. Package retry decides.
 //
 // # Writing a middleware of your own
 //

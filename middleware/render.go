@@ -1,8 +1,6 @@
 package middleware
 
 import (
-	"context"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
@@ -16,18 +14,18 @@ type RenderOptions struct {
 	JSON bool
 
 	// Structured adds the same object as structuredContent to a failed tool call, but only
-	// if the tool declares no output schema, because some clients check it against that
-	// schema and drop the tool's own text if it does not match. Each failure causes a
+	// if the tool declares no output schema. Some clients check the object against that
+	// schema, and drop the tool's own text if it does not match. Each failure causes a
 	// look-up of the tool.
 	Structured bool
 
 	// LegacyCodes replaces the codes of failed methods other than tools/call by an
 	// older table that some clients know: -32000 not found, -32001 permission
 	// denied, -32002 rate limited, -32003 external service, -32004 validation
-	// failed. Beware that -32002 means "resource not found" to a client of
-	// protocol version 2025-11-25 or before, that version 2026-07-28 closes this
-	// range to applications, and that a client of go-sdk v1.8 takes -32003 and
-	// -32004 for its own codes of a closed connection.
+	// failed. Beware: -32002 means "resource not found" to a client of protocol
+	// version 2025-11-25 or before. Version 2026-07-28 closes this range to
+	// applications. A client of go-sdk v1.8 takes -32003 and -32004 for its own
+	// codes of a closed connection.
 	LegacyCodes bool
 }
 
@@ -40,9 +38,5 @@ func Render(opts *RenderOptions) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	settings := &call.Settings{Render: (*call.Rendering)(&o)}
-	return call.Wrap(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-		c.Establish(settings)
-		return next(ctx, c.Method(), req)
-	})
+	return call.Establishing(&call.Settings{Render: (*call.Rendering)(&o)})
 }

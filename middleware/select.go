@@ -15,9 +15,8 @@ import (
 
 // ForTools returns a middleware that applies mw to calls of the named tools only. mw is
 // applied once, and not for each call. ForTools panics if no tool is named, or if a
-// name is empty. If a named
-// tool is missing when the server's tools are listed for the first time, the log gets one
-// warning.
+// name is empty. If the server's first list of its tools lacks a named tool, the log gets
+// one warning.
 func ForTools(mw mcp.Middleware, names ...string) mcp.Middleware {
 	tools := set("ForTools: names", names)
 	selected := When(mw, func(method string, req mcp.Request) bool { return method == MethodCallTool && tools[call.Target(req)] })
@@ -75,7 +74,7 @@ func ForMethods(mw mcp.Middleware, methods ...string) mcp.Middleware {
 
 // When returns a middleware that applies mw to the calls for which match reports true.
 // match is called once a call, from many goroutines at once. If mw adds items to a list,
-// such as a tool of its own, callers for whose calls match reports false do not see them.
+// such as a tool of its own, only calls for which match reports true show them.
 // When panics if match is nil.
 func When(mw mcp.Middleware, match func(method string, req mcp.Request) bool) mcp.Middleware {
 	if match == nil {

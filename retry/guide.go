@@ -13,7 +13,6 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
-	"github.com/mcpchain/mcpchain/internal/faults"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/safe"
@@ -172,7 +171,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	}
 	attempts := declared(req)
 	at.Counted = func(advice fault.Retry) failure.Counts {
-		n := failure.Counts{Limit: limit, Steps: faults.Steps(e) > 0}
+		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
 		if what.identified {
 			h := g.count(what, e, advice, limit-g.MaxAttempts)
 			attempts = max(attempts, h.failures)

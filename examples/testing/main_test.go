@@ -54,9 +54,3 @@ func TestNothingLeaves(t *testing.T) {
 		})
 	}
 }
-
-// TestAnyArguments throws at every tool what no tool expects.
-func TestAnyArguments(t *testing.T) {
-	s := mcptest.Start(t, newServer(), nil)
-	t.Log(mcptest.Survey(t, s))
-}

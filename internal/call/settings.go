@@ -2,11 +2,14 @@ package call
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/classify"
@@ -93,6 +96,14 @@ type established struct{ from, to *setup }
 
 // noSetup is the setup of a Call for which nothing is established.
 var noSetup = setup{Settings: Settings{Render: &Rendering{}}, logs: &Settings{}}
+
+// Establishing returns a middleware that adds settings to the calls that pass it.
+func Establishing(s *Settings) mcp.Middleware {
+	return Wrap(func(ctx context.Context, c *Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		c.Establish(s)
+		return next(ctx, c.Method(), req)
+	})
+}
 
 // Establish adds settings to the Call. It reports whether s is the one that
 // records every call.

@@ -21,9 +21,6 @@ import (
 // program's mistake, so it is recorded once for each tool and step. If the server cannot be asked,
 // as around a single handler, every step stays unchanged.
 func (c *Call) executable(e *fault.Error) *fault.Error {
-	if faults.Steps(e) == 0 {
-		return e
-	}
 	d := e.Data()
 	steps := d.RecoverySteps // changed in place
 	tools := map[string]*mcp.Tool{}

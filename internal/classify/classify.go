@@ -413,7 +413,7 @@ func (w *walker) walkJoined(errs []error, one bool) bool {
 	if !alone && len(worded) > 0 {
 		public := fault.Join(worded...)
 		if branches > len(worded) { // what the other errors mean for the call is unknown
-			public = inner.Derived(public).(*fault.Error) //nolint:forcetypeassert // see inner
+			public = inner.Derived.(func(*fault.Error) *fault.Error)(public) //nolint:forcetypeassert // package fault has set it
 		}
 		w.found = Finding{Origin: Worded, Words: OfAuthor, Fault: public, Own: true, Chosen: true}
 	}

@@ -12,16 +12,6 @@ import (
 	"strings"
 )
 
-// Insides matches what no answer may show: a stack, a place in a program, a panic of the runtime of
-// Go, and the stacks of Node.js, Python, Java, Rust, Ruby and .NET.
-var Insides = regexp.MustCompile(`goroutine \d+ \[|\.go:\d+|runtime error: ` +
-	`|\bat (?:async )?(?:[\w.$<>\[\] ]+ \()?(?:file://|node:|/|[A-Za-z]:\\)[^\s()]+:\d+:\d+` +
-	`|Traceback \(most recent call last\)|File \\?"[^"]+", line \d+` +
-	`|\bat [\w.$]+\([\w$]+\.(?:java|kt|scala):\d+\)` +
-	`|panicked at |stack backtrace:` +
-	`|\.rb:\d+:in ` +
-	`|\bat [\w.<>]+\(.*\) in .+\.cs:line \d+`)
-
 // maxRounds is how many times over a text is unescaped.
 const maxRounds = 5
 

@@ -1,5 +1,5 @@
 // Package conduct is what package mcptest and "mcpchain check" require of any server alike: answers that
-// are legal on the wire, nothing in them that must not leave, and an answer to arguments that no tool expects.
+// are legal on the wire, with nothing in them that must not leave.
 package conduct
 
 import (

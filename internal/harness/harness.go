@@ -1,7 +1,6 @@
-// Package harness runs a test case in every shape: with middlewares around a
-// whole server and around a single handler, in front of a typed tool, a raw tool,
-// a resource, a prompt and a completion, for a client of the current protocol and
-// for an older one. Client and server are the SDK's own. They talk over a pipe in memory,
+// Package harness runs a test case in every shape. The middlewares stand around a whole
+// server or a single handler, in front of a typed tool, a raw tool, a resource, a prompt
+// or a completion. The client speaks the current protocol or an older one. Client and server are the SDK's own. They talk over a pipe in memory,
 // and the harness keeps every byte.
 //
 // A case that is the same everywhere:

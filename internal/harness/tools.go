@@ -102,8 +102,8 @@ func (tr *Trace) Take() string {
 	return tr.String()
 }
 
-// Middleware returns a middleware that notes ">name" and "<name" for calls of tools,
-// prompts, resources and completions, and "!name" for a panic.
+// Middleware returns a middleware that notes ">name" and "<name", and "!name" for a panic, for
+// calls of tools, prompts, resources and completions.
 func (tr *Trace) Middleware(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

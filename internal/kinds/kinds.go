@@ -1,6 +1,5 @@
-// Package kinds is the one table of the kinds of failures: what a caller reads when only the kind
-// is known, the codes on the wire, the outcome in the log, whether to try again, and the party to
-// blame.
+// Package kinds is the one table of the kinds of failures. A row has the text of a failure of which
+// only the kind is known, the codes, the outcome, whether to try again, and the party to blame.
 package kinds
 
 import "slices"

@@ -21,14 +21,14 @@ func (t *tool) wrongText(text string) (arguments string, ok bool) {
 		members := map[string]json.RawMessage{}
 		maps.Copy(members, good)
 		members[name] = json.RawMessage(text)
-		if arguments := conduct.Object(members, ""); t.refuses(arguments) {
+		if arguments := object(members, ""); t.refuses(arguments) {
 			return arguments, true
 		}
 	}
 	for _, name := range t.schema.Required { // instead of what is required, which may be a text itself
 		members := maps.Clone(good)
 		delete(members, name)
-		if arguments := conduct.Object(members, `"mcpchain_unknown":`+text); t.refuses(arguments) {
+		if arguments := object(members, `"mcpchain_unknown":`+text); t.refuses(arguments) {
 			return arguments, true
 		}
 	}
@@ -64,7 +64,7 @@ func hugeArgument(t *trial) {
 }
 
 func leaksArgument(t *trial) {
-	t.withWrongText(conduct.Quote(sentSecret), func(tool *tool, o outcome) {
+	t.withWrongText(quote(sentSecret), func(tool *tool, o outcome) {
 		if !t.answered(tool.Name, o) || !o.failed() {
 			return
 		}
@@ -77,7 +77,7 @@ func leaksArgument(t *trial) {
 
 func invisibleArgument(t *trial) {
 	const hidden = "\x1b[2Jmcpchain\u202e\u200b\U000e0041"
-	t.withWrongText(conduct.Quote(hidden), func(tool *tool, o outcome) {
+	t.withWrongText(quote(hidden), func(tool *tool, o outcome) {
 		if !t.answered(tool.Name, o) || !o.failed() {
 			return
 		}
@@ -96,7 +96,7 @@ const maxNasty = 100
 func nastyArguments(t *trial) {
 	tools := t.quick()
 	for _, tool := range tools {
-		all := conduct.Nasty(tool.schema)
+		all := nasty(tool.schema)
 		step := max(1, len(all)/maxNasty)
 		begun := time.Now()
 		for i := 0; i < len(all); i += step {

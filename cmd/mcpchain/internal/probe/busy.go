@@ -110,7 +110,7 @@ func cancelledCall(t *trial) {
 	line := c.line(id, "tools/list", "{}")
 	if len(t.callable) > 0 {
 		if good, ok := t.callable[0].good(); ok {
-			line = c.line(id, "tools/call", `{"name":`+conduct.Quote(t.callable[0].Name)+`,"arguments":`+conduct.Object(good, "")+`}`)
+			line = c.line(id, "tools/call", `{"name":`+quote(t.callable[0].Name)+`,"arguments":`+object(good, "")+`}`)
 		}
 	}
 	// Nobody reads the answer, if there is one, so it is not judged.

@@ -32,7 +32,7 @@ func firstChecks() []*Check {
 				tried++
 				c := t.conn()
 				// Some take long by right: slow is not hung.
-				o := c.settled(c.await(c.beginCall(tool, conduct.Object(good, ""), c.id()), 3*c.limit))
+				o := c.settled(c.await(c.beginCall(tool, object(good, ""), c.id()), 3*c.limit))
 				t.answered(tool.Name, o)
 				tool.slow = tool.slow || o.none != replied || o.took > c.limit/4
 			}
@@ -220,7 +220,7 @@ func nearTool(t *trial) {
 		if len(name) < 5 || len(name) > 60 || t.tools[misspelt] != nil {
 			continue
 		}
-		o := t.conn().ask("tools/call", `{"name":`+conduct.Quote(misspelt)+`,"arguments":{}}`)
+		o := t.conn().ask("tools/call", `{"name":`+quote(misspelt)+`,"arguments":{}}`)
 		if o.none == replied && o.failed() {
 			t.asked = true
 			if !strings.Contains(o.text(), name) {
@@ -261,7 +261,7 @@ func promptArguments(t *trial) {
 				continue
 			}
 			called++
-			o := t.conn().ask("prompts/get", `{"name":`+conduct.Quote(prompt.Name)+`,"arguments":{}}`)
+			o := t.conn().ask("prompts/get", `{"name":`+quote(prompt.Name)+`,"arguments":{}}`)
 			if t.refused(prompt.Name, o) {
 				t.says(prompt.Name, o, argument.Name)
 			}

@@ -195,7 +195,7 @@ func (c *conn) line(id, method, params string) []byte {
 	if id != "" {
 		id = `"id":` + id + `,`
 	}
-	return []byte(`{"jsonrpc":"2.0",` + id + `"method":` + conduct.Quote(method) + `,"params":` + params + `}`)
+	return []byte(`{"jsonrpc":"2.0",` + id + `"method":` + quote(method) + `,"params":` + params + `}`)
 }
 
 const currentMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + conduct.Current + `","io.modelcontextprotocol/clientInfo":` + clientInfo + `,"io.modelcontextprotocol/clientCapabilities":{}}`

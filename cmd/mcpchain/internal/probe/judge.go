@@ -165,7 +165,7 @@ func (p *prober) failure(c *conn, x *exchange, r *reply, subject string) {
 		note(check, "", "")
 	}
 	plain := conduct.Unescape(text)
-	if at := conduct.Insides.FindStringIndex(plain); at != nil {
+	if at := insides.FindStringIndex(plain); at != nil {
 		note("leaks-stack", "The failure shows a place in the program.", around(plain, at))
 	}
 	sent := conduct.Unescape(string(x.sent[:min(len(x.sent), 256<<10)]))
@@ -250,3 +250,13 @@ func (p *prober) privateAddress(text, sent string) []int {
 	}
 	return nil
 }
+
+// insides matches what no answer may show: a stack, a place in a program, a panic of the runtime of
+// Go, and the stacks of Node.js, Python, Java, Rust, Ruby and .NET.
+var insides = regexp.MustCompile(`goroutine \d+ \[|\.go:\d+|runtime error: ` +
+	`|\bat (?:async )?(?:[\w.$<>\[\] ]+ \()?(?:file://|node:|/|[A-Za-z]:\\)[^\s()]+:\d+:\d+` +
+	`|Traceback \(most recent call last\)|File \\?"[^"]+", line \d+` +
+	`|\bat [\w.$]+\([\w$]+\.(?:java|kt|scala):\d+\)` +
+	`|panicked at |stack backtrace:` +
+	`|\.rb:\d+:in ` +
+	`|\bat [\w.<>]+\(.*\) in .+\.cs:line \d+`)

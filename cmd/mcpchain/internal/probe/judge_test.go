@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mcpchain/mcpchain/internal/conduct"
 )
 
 // What is judged by its look is judged by these.
@@ -95,7 +93,7 @@ func TestWrongArguments(t *testing.T) {
 	tl.prepare()
 	good, ok := tl.good()
 	require.True(t, ok)
-	require.False(t, tl.refuses(conduct.Object(good, "")))
+	require.False(t, tl.refuses(object(good, "")))
 	want := map[string][]string{
 		missingArg: {"a"}, typeArg: {"a", "b", "c", "d"}, enumArg: {"b"}, rangeArg: {"a", "c"}, unknownArg: {"mcpchain_unknown"}, severalArg: {"a"},
 	}

@@ -59,7 +59,7 @@ func lifeChecks() []*Check {
 		{Name: "ends-in-a-call", Title: "The server ends when its caller has gone in the middle of calls.", Why: stays, over: overStdio, run: ends(func(t *trial, c *conn, child *child) {
 			for _, tool := range t.callable[:min(len(t.callable), maxCalled)] {
 				if good, ok := tool.good(); ok {
-					c.beginCall(tool, conduct.Object(good, ""), c.id())
+					c.beginCall(tool, object(good, ""), c.id())
 				}
 			}
 			c.listOften(20)

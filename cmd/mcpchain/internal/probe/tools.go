@@ -12,7 +12,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/conduct"
 	"github.com/mcpchain/mcpchain/internal/explain"
 )
 
@@ -84,14 +83,14 @@ func (t *tool) good() (members map[string]json.RawMessage, ok bool) {
 	}
 	members = map[string]json.RawMessage{}
 	for _, name := range t.schema.Required {
-		members[name] = conduct.Sample(t.schema.Properties[name], 0)
+		members[name] = sample(t.schema.Properties[name], 0)
 	}
 	all := maps.Clone(members)
 	for name, schema := range t.schema.Properties {
-		all[name] = conduct.Sample(schema, 0)
+		all[name] = sample(schema, 0)
 	}
 	for _, members := range []map[string]json.RawMessage{all, members} {
-		if text := conduct.Object(members, ""); json.Valid([]byte(text)) && t.input.Explain([]byte(text), true) == nil {
+		if text := object(members, ""); json.Valid([]byte(text)) && t.input.Explain([]byte(text), true) == nil {
 			return members, true
 		}
 	}
@@ -123,7 +122,7 @@ func (t *tool) wrongOf(kind string) []attempt {
 	good, _ := t.good()
 	var all []attempt
 	add := func(members map[string]json.RawMessage, more string, choices []string, fields ...string) {
-		a := attempt{tool: t, kind: kind, arguments: conduct.Object(members, more), fields: fields, choices: choices}
+		a := attempt{tool: t, kind: kind, arguments: object(members, more), fields: fields, choices: choices}
 		if len(all) < maxArgsTried && t.refuses(a.arguments) {
 			all = append(all, a)
 		}
@@ -174,7 +173,7 @@ func (t *tool) wrongOf(kind string) []attempt {
 		var fields []string
 		for _, name := range names {
 			value := otherType(t.schema.Properties[name])
-			if len(fields) < 2 && t.refuses(conduct.Object(with(name, value), "")) {
+			if len(fields) < 2 && t.refuses(object(with(name, value), "")) {
 				wrong[name] = json.RawMessage(value)
 				fields = append(fields, name)
 			}
@@ -218,7 +217,7 @@ func outOfRange(s *jsonschema.Schema) string {
 	case s.MinLength != nil && *s.MinLength > 0:
 		return `""`
 	case s.MaxLength != nil && *s.MaxLength < 10_000:
-		return conduct.Quote(strings.Repeat("x", max(0, *s.MaxLength)+1))
+		return quote(strings.Repeat("x", max(0, *s.MaxLength)+1))
 	case s.MinItems != nil && *s.MinItems > 0:
 		return `[]`
 	}
@@ -265,7 +264,7 @@ func (p *prober) listTools() {
 		if page.NextCursor == "" || len(page.Tools) == 0 || len(found) >= maxTools {
 			break
 		}
-		cursor = `{"cursor":` + conduct.Quote(page.NextCursor) + `}`
+		cursor = `{"cursor":` + quote(page.NextCursor) + `}`
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,7 +298,7 @@ func (t *trial) call(c *conn, tool *tool, arguments string) outcome {
 }
 
 func (c *conn) beginCall(tool *tool, arguments, id string) *exchange {
-	line := c.line(id, "tools/call", `{"name":`+conduct.Quote(tool.Name)+`,"arguments":`+arguments+`}`)
+	line := c.line(id, "tools/call", `{"name":`+quote(tool.Name)+`,"arguments":`+arguments+`}`)
 	x := &exchange{sent: line, tool: tool}
 	_ = json.Unmarshal(line, &x.request)
 	return c.start(x, id, false)

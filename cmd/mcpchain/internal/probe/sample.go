@@ -1,7 +1,6 @@
-package conduct
+package probe
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/mcpchain/mcpchain/internal/ask"
 )
 
 // nastyValues replace each argument in turn, as JSON.
@@ -28,30 +25,31 @@ var nastyValues = []string{
 // not make a long test.
 const maxArguments = 16
 
-// Nasty returns arguments that a tool with this input schema does not expect, each as JSON; the comment
-// of mcptest.Nasty says which. Nil means that the schema is unknown.
-func Nasty(schema any) []json.RawMessage {
-	read := cmp.Or(ask.JSONSchema(schema), &jsonschema.Schema{})
-	names := slices.Sorted(maps.Keys(read.Properties))
+// nasty returns arguments that a tool with this input schema does not expect, each as JSON:
+// none, not an object, unknown or doubled names, and each argument missing or replaced while
+// the others are right, as far as the schema shows that. The same schema gives the same
+// arguments in the same order.
+func nasty(schema *jsonschema.Schema) []json.RawMessage {
+	names := slices.Sorted(maps.Keys(schema.Properties))
 	good := map[string]json.RawMessage{}
 	for _, name := range names {
-		good[name] = Sample(read.Properties[name], 0)
+		good[name] = sample(schema.Properties[name], 0)
 	}
 	all := make([]string, 0, 9+min(len(names), maxArguments)*(len(nastyValues)+2))
 	all = append(all,
 		`{}`, `null`, `[]`, `"x"`, `5`,
-		Object(good, `"mcptest_unknown":1`),
-		Object(good, `"":null,"__proto__":{},"$ref":"#"`),
-		Object(good, many()),
+		object(good, `"mcpchain_unknown":1`),
+		object(good, `"":null,"__proto__":{},"$ref":"#"`),
+		object(good, many()),
 		`{"a":`+strings.Repeat(`{"a":`, 200)+`1`+strings.Repeat(`}`, 200)+`}`,
 	)
 	for _, name := range names[:min(len(names), maxArguments)] {
 		rest := maps.Clone(good)
 		delete(rest, name)
-		key := Quote(name) + ":"
-		all = append(all, Object(rest, ""), Object(good, key+string(good[name])))
+		key := quote(name) + ":"
+		all = append(all, object(rest, ""), object(good, key+string(good[name])))
 		for _, value := range nastyValues {
-			all = append(all, Object(rest, key+value))
+			all = append(all, object(rest, key+value))
 		}
 	}
 	arguments := make([]json.RawMessage, len(all))
@@ -65,16 +63,16 @@ func Nasty(schema any) []json.RawMessage {
 func many() string {
 	members := make([]string, 500)
 	for i := range members {
-		members[i] = fmt.Sprintf(`"mcptest_%d":%d`, i, i)
+		members[i] = fmt.Sprintf(`"mcpchain_%d":%d`, i, i)
 	}
 	return strings.Join(members, ",")
 }
 
-// Object returns an object with these members, and more behind them.
-func Object(members map[string]json.RawMessage, more string) string {
+// object returns an object with these members, and more behind them.
+func object(members map[string]json.RawMessage, more string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		all = append(all, Quote(name)+":"+string(members[name]))
+		all = append(all, quote(name)+":"+string(members[name]))
 	}
 	if more != "" {
 		all = append(all, more)
@@ -82,8 +80,8 @@ func Object(members map[string]json.RawMessage, more string) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// Quote returns a text as JSON.
-func Quote(text string) string { return string(raw(text)) }
+// quote returns a text as JSON.
+func quote(text string) string { return string(raw(text)) }
 
 // raw returns a value as JSON. It is for values that always encode.
 func raw(v any) json.RawMessage {
@@ -101,8 +99,9 @@ var formats = map[string]string{
 	"hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
 }
 
-// Sample returns a value that fits a schema, as far as that can be seen. depth is how deep the schema stands in another.
-func Sample(s *jsonschema.Schema, depth int) json.RawMessage {
+// sample returns a value that fits a schema, as far as that can be seen. depth is how
+// deep the schema stands in another.
+func sample(s *jsonschema.Schema, depth int) json.RawMessage {
 	switch {
 	case s == nil || depth > 8: // a schema may hold itself
 		return raw("x")
@@ -117,7 +116,7 @@ func Sample(s *jsonschema.Schema, depth int) json.RawMessage {
 	}
 	for _, choices := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf, s.AllOf} {
 		if len(choices) > 0 {
-			return Sample(choices[0], depth+1)
+			return sample(choices[0], depth+1)
 		}
 	}
 	kind := s.Type
@@ -135,14 +134,14 @@ func Sample(s *jsonschema.Schema, depth int) json.RawMessage {
 		items := []json.RawMessage{}
 		if s.MinItems != nil {
 			for range min(*s.MinItems, 10) {
-				items = append(items, Sample(s.Items, depth+1))
+				items = append(items, sample(s.Items, depth+1))
 			}
 		}
 		return raw(items)
 	case "object":
 		members := map[string]json.RawMessage{}
 		for _, name := range s.Required {
-			members[name] = Sample(s.Properties[name], depth+1)
+			members[name] = sample(s.Properties[name], depth+1)
 		}
 		return raw(members)
 	}
