@@ -31,7 +31,7 @@ func (l *limiter) takeShared(a *candidate, owner string) (short shortage, ok boo
 	for set := a.counted; set != 0; set &= set - 1 {
 		r := &l.rules[bits.TrailingZeros8(set)]
 		rules = append(rules, r)
-		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: a.cost, Burst: r.Burst, Interval: r.interval})
+		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: 1, Burst: r.Burst, Interval: r.interval})
 	}
 	return stored.Ask(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
 		wait, of, err := l.Shared.Take(ctx, want...)
