@@ -176,7 +176,7 @@ func (k *keeper) load(ctx context.Context, p place) (content, error) {
 
 // putOff puts off the expiry of a value that was used, unless this process has just written it.
 func (k *keeper) putOff(ctx context.Context, p place, c content) content {
-	if c.version == 0 || k.Fixed || c.age <= k.Expiry/10 {
+	if c.version == 0 || c.age <= k.Expiry/10 {
 		return c
 	}
 	// If another call was faster, it has put the expiry off too.
@@ -238,11 +238,7 @@ func (k *keeper) put(ctx context.Context, why purpose, p place, seen content, da
 	if len(data) > k.Limits.ValueBytes {
 		return content{}, false, errTooLarge
 	}
-	ttl := k.Expiry
-	if k.Fixed && seen.version != 0 {
-		ttl = store.KeepTTL
-	}
-	item, ok, err := k.Store.Swap(k.within(ctx), p.name, seen.version, k.stamped(p, data), ttl)
+	item, ok, err := k.Store.Swap(k.within(ctx), p.name, seen.version, k.stamped(p, data), k.Expiry)
 	if err != nil {
 		return content{}, false, k.refusal(err, why)
 	}
@@ -299,7 +295,7 @@ func (v *taken) save(ctx context.Context, k *keeper) error {
 		return err
 	case ok:
 		return nil
-	case now.version == 0 && (k.Fixed || time.Since(v.read) >= k.Expiry-k.Expiry/10):
+	case now.version == 0 && time.Since(v.read) >= k.Expiry-k.Expiry/10:
 		return k.begin(errExpired)
 	case now.version != 0 && bytes.Equal(now.data, v.before.data): // another call has only put off its end
 		if _, ok, err = k.put(ctx, saving, v.place, now, data); err != nil || ok {

@@ -63,12 +63,6 @@ type Options struct {
 	// means an hour.
 	Expiry time.Duration
 
-	// Fixed counts Expiry from when the value was made.
-	Fixed bool
-
-	// SaveFailed saves what a handler changed although it failed.
-	SaveFailed bool
-
 	// Limits bounds what is kept.
 	Limits Limits
 
@@ -128,7 +122,7 @@ func New(opts *Options) mcp.Middleware {
 		}
 		s := &session{keeper: k, req: req}
 		res, err := next(context.WithValue(ctx, sessionKey{}, s), c.Method(), req)
-		if v := s.taken(); v != nil && (k.SaveFailed || !failure.Failed(res, err)) {
+		if v := s.taken(); v != nil && !failure.Failed(res, err) {
 			if err := v.save(context.WithoutCancel(ctx), k); err != nil {
 				return nil, err
 			}
