@@ -696,32 +696,10 @@ func TestAConnectionHasAValue(t *testing.T) {
 	}
 }
 
-func TestTyped(t *testing.T) {
-	opts := &state.Options{Store: store.NewMemory(nil)}
-	mw, typed := state.New(opts), state.For[cart](opts)
-	h := begin(t, mw, "alice", cart{Count: 1})
-	got, err := typed.Get(t.Context(), "user:alice", state.Handle(h))
-	require.NoError(t, err)
-	require.Equal(t, 1, got.Count)
-	got, err = typed.Update(t.Context(), "user:alice", state.Handle(h), func(c *cart) error { c.Count++; return nil })
-	require.NoError(t, err)
-	require.Equal(t, 2, got.Count)
-	require.Equal(t, 2, mustLook(t, mw, "alice", h).Count)
-	_, err = typed.Get(t.Context(), "user:bob", state.Handle(h))
-	require.ErrorIs(t, err, fault.KindNotFound)
-	other, err := typed.Create(t.Context(), "user:bob", cart{Count: 9})
-	require.NoError(t, err)
-	require.Equal(t, 9, mustLook(t, mw, "bob", string(other)).Count)
-	require.NoError(t, typed.Delete(t.Context(), "user:bob", other))
-	_, err = typed.Update(t.Context(), "user:bob", other, func(*cart) error { return nil })
-	require.ErrorIs(t, err, fault.KindNotFound)
-}
-
 func TestProgrammersErrors(t *testing.T) {
 	for want, wrong := range map[string]func(){
 		"state.New: Options.Expiry is negative; leave it zero for the default":            func() { state.New(&state.Options{Expiry: -1}) },
 		"state.New: Options.Limits.ValueBytes is negative; leave it zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
-		"state.For: Options.Store is nil; give the store that the middleware has":         func() { state.For[cart](nil) },
 	} {
 		require.PanicsWithValue(t, want, wrong)
 	}
