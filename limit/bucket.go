@@ -127,8 +127,8 @@ func (t *table) remove(b *bucket) {
 	}
 }
 
-// A due says that a bucket is not full before a time. That time does not move when the
-// bucket is used meanwhile.
+// A due is a bucket that is not full before a time. That time does not move when the bucket is used
+// meanwhile.
 type due struct {
 	at     time.Duration
 	bucket *bucket

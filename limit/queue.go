@@ -31,7 +31,7 @@ type limiter struct {
 	seed   maphash.Seed
 	epoch  time.Time
 	rated  uint8          // the limits of rates, a bit for each
-	remote *stored.Remote // what guards the shared store
+	remote *stored.Remote // guards the calls of the shared store
 
 	mu     sync.Mutex
 	table  table
@@ -84,7 +84,7 @@ func (h *hold) heldUp(now time.Duration) (wait time.Duration, held bool) {
 	return wait, held
 }
 
-// flow are the calls of one owner that wait, in the order in which they came.
+// flow has the calls of one owner that wait, in the order in which they came.
 type flow struct {
 	owner   uint64
 	waiters []*waiter
@@ -125,7 +125,7 @@ func (l *limiter) admit(a *candidate) error {
 	return l.enter(a)
 }
 
-// enter is admit for what this server counts.
+// enter is admit without the shared store.
 func (l *limiter) enter(a *candidate) error {
 	l.mu.Lock()
 	w, err := l.line(a, l.now())
@@ -223,9 +223,9 @@ func (l *limiter) free(h *hold) {
 	}
 }
 
-// admitted reports whether the middleware has let this very call pass already. At the
-// first item of a list, the call of the list gives back what it has taken: otherwise its
-// items could wait for what the list itself holds.
+// admitted reports whether the middleware has let this very call pass already. At the first item of a
+// list, the call of the list gives back its tokens and places. Otherwise its items could wait for those
+// of the list itself.
 func (l *limiter) admitted(c *call.Call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,10 +246,9 @@ func (l *limiter) admitted(c *call.Call) bool {
 	return false
 }
 
-// enqueue puts a call into the queue. It returns no waiter if the call may run now or is
-// refused: because it never fits, its tokens come too late, or the queue is full. The
-// call enters the queue before that is decided, because the calls before it may wait for
-// something else.
+// enqueue puts a call into the queue. It returns no waiter if the call may run now or is refused: it
+// never fits, its tokens come too late, or the queue is full. The call enters the queue before that is
+// decided, because the calls before it may wait for other buckets.
 func (l *limiter) enqueue(a *candidate, now time.Duration) (*waiter, error) {
 	why := blocking(a, now)
 	late := why.wait > l.Wait-a.waited // also if no call is to wait
@@ -308,8 +307,8 @@ func (l *limiter) giveUp(w *waiter) error {
 	return refuse(w.ctx, why)
 }
 
-// blocking says which limit holds a call up for longest. If none does, the call waits
-// for those before it.
+// blocking returns the limit that holds a call up for longest. If none does, the call waits for the
+// calls before it.
 func blocking(a *candidate, now time.Duration) refusal {
 	by, why, longest := a.buckets[0], others, time.Duration(0)
 	for _, b := range a.buckets[:a.n] {

@@ -88,15 +88,14 @@ func refuse(ctx context.Context, r refusal) error {
 		Suggest(cmp.Or(r.rule.Instead, instead)).With(wire.LimitDetail, r.rule.Name).WithRetry(retry)
 }
 
-// units are the times in which people state rates.
+// units are the usual times of rates.
 var units = []struct {
 	span time.Duration
 	name string
 }{{time.Second, "a second"}, {time.Minute, "a minute"}, {time.Hour, "an hour"}, {24 * time.Hour, "a day"}}
 
-// rate says how many calls are allowed: "at most 60 calls in 1 min for each caller". With a
-// burst that is larger than the number it takes a longer time, for "at most 1 call, 10 at
-// once" makes no sense.
+// rate words a limit: "at most 60 calls in 1 min for each caller". If the burst is larger than the
+// number, rate takes a longer time: "at most 1 call, 10 at once" would make no sense.
 func (r *rule) rate(whose string) string {
 	calls, in := r.Calls, "in "+span(r.Per)
 	if r.Burst == r.Calls {

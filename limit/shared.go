@@ -23,8 +23,8 @@ type shortage struct {
 	rule *rule
 }
 
-// takeShared takes the tokens of a call, which has its place here, from the shared
-// store: all of them or none, in one request. ok reports whether the store answered.
+// takeShared takes all tokens of a call from the shared store, or none, in one request. The call has
+// its place on this server already. ok reports whether the store answered.
 func (l *limiter) takeShared(a *candidate, owner string) (short shortage, ok bool) {
 	var want []store.Tokens
 	var rules []*rule
