@@ -124,7 +124,7 @@ func TestRunningAndQueue(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		h := limit.NewSeen(&stats, 0, &limit.Options{
-			Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}}, Wait: 10 * time.Second,
+			Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}}, Wait: 10*time.Second + 500*time.Millisecond,
 		})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 			mu.Lock()
 			order = append(order, req.(*mcp.CallToolRequest).Params.Name)
