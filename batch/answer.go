@@ -113,12 +113,12 @@ func notJSON(what string, err error) error {
 // An entry is an item in one list of an answer.
 type entry struct {
 	size int    // bytes, in the longer of the two forms of the answer
-	add  func() // puts it there
+	add  func() // adds the item to the list
 }
 
-// list adds as many items as fit to out, and returns them as text: first what to send again, then
-// what to check, then errors, then results. If not all fit, each list leaves to the lists after it
-// half of the remaining bytes, or as much as they need.
+// list adds as many items as fit to out, and returns them as text: first the items to send again, then
+// those to check, then errors, then results. If not all fit, each list leaves half of the remaining
+// bytes to the lists after it, or as much as they need.
 func (r *Result[Out]) list(out *Output[Out], used int) string {
 	const headings = 512 // bytes, for the headings and the lines about what is left out
 	var again, first, lines []string
@@ -258,7 +258,7 @@ func written(items []string) []string {
 	return []string{"[" + strings.Join(items, ",") + "]"}
 }
 
-// name names an item in a text: by its key, or by its place in the list.
+// name returns how a text names an item: its key, or its place in the list.
 func (r *Result[Out]) name(item *Item[Out]) string {
 	if item.Key == "" {
 		return fmt.Sprintf("%s[%d]", r.listName, item.Index)
@@ -291,8 +291,7 @@ func suggestionOf[Out any](item *Item[Out]) string {
 	return strings.ReplaceAll(words.Clip(line, most), "\n", "\n  ")
 }
 
-// errorText returns the text of a failure without the name of its item and without what the
-// suggestion of the batch says.
+// errorText returns the text of a failure without the name of its item and without the suggestion.
 func errorText(e *fault.Error) string {
 	const most = 600
 	d := e.Data()
@@ -318,7 +317,7 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 		}
 		items[g] = append(items[g], item)
 	}
-	told := map[string]bool{} // suggestions that have a line already
+	said := map[string]bool{} // suggestions that have a line already
 	for _, g := range groups {
 		items, label := items[g], " Reference: "
 		if len(items) > 1 {
@@ -329,8 +328,8 @@ func (r *Result[Out]) failureLines(failed []*Item[Out]) (lines []string) {
 			parts[0] += label + several(items, func(item *Item[Out]) string { return item.Err.Reference() })
 		}
 		for _, item := range items {
-			if text := suggestionOf(item); text != "" && !told[text] {
-				told[text] = true
+			if text := suggestionOf(item); text != "" && !said[text] {
+				said[text] = true
 				parts = append(parts, text)
 			}
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// A publishedError is classified, masked and recorded already: its item was a call of its own.
+// A publishedError is the failure of an item that was a call of its own. That call has classified,
+// masked and recorded it.
 type publishedError struct {
 	public *fault.Error
 	quote  bool
-	known  *failure.Failure // of the call of the item
+	known  *failure.Failure // in the call of the item
 }
 
 func (e *publishedError) Error() string { return e.public.Error() }
@@ -32,9 +33,6 @@ type failer struct {
 
 	asked  sync.Once
 	safety failure.Safety
-
-	mu     sync.Mutex
-	behind map[int]*call.Change // of the items that were given up
 }
 
 func newFailer(ctx context.Context, items int) *failer {
@@ -48,25 +46,9 @@ func newFailer(ctx context.Context, items int) *failer {
 	return f
 }
 
-// begin makes the item a context below ctx. What the handler begins with it is noted for the item.
+// begin makes the item a context below ctx. What the handler begins with that is noted for the item.
 func (f *failer) begin(ctx context.Context, index int) {
 	f.items[index].Context = ctx //nolint:fatcontext // one context an item, which is begun once
-}
-
-// left notes that an item still runs although it was given up, until returned is called.
-func (f *failer) left(index int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.behind == nil {
-		f.behind = map[int]*call.Change{}
-	}
-	f.behind[index] = call.Left(&f.items[index])
-}
-
-func (f *failer) returned(index int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.behind[index].Returned()
 }
 
 // failed classifies, masks and records the failure of an item. The retry member of the item's
@@ -94,7 +76,7 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 		retry = nil // one more try is only for calls that are counted
 	}
 	if _, said := known.Fault().Retry(); retry != nil && !said && !retry.ShouldRetry && retry.Effect != fault.EffectUnknown && !retry.Partial {
-		retry = nil // that the item is not in retry_items says so already
+		retry = nil // the item is not in retry_items, which says so already
 	}
 	if done {
 		how.public, how.quote = published.public, published.quote
@@ -126,7 +108,7 @@ func publish(below *call.Call, f *failure.Failure, err error) (public *fault.Err
 	return public, quote
 }
 
-// whatRepeats says what a repetition of the call can do. It is found out once for all items.
+// whatRepeats returns whether a repetition of the call is safe. All items share one look-up.
 func (f *failer) whatRepeats() failure.Safety {
 	f.asked.Do(func() { // if the server's list panics, the tool writes
 		safe.Call(func() { f.safety = f.c.Safety(nil) }, nil)

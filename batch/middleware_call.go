@@ -66,9 +66,9 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 
 var errNoAnswer = errors.New("batch: the call of an item was answered with neither a result nor an error")
 
-// valueOf returns the value in the answer of an item: its structured content, else its text,
-// else its content, as JSON. A value that no answer can hold is not kept, so that the memory
-// of a call is bounded by the number of its items.
+// valueOf returns the value in the answer of an item as JSON: its structured content, else its text,
+// else its content. A value that no answer can hold is not kept. So the number of items bounds the
+// memory of a call.
 func valueOf(res mcp.Result, f *listform.Form, item json.RawMessage, maxBytes int) (any, error) {
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || tool == nil {
@@ -92,18 +92,14 @@ func valueOf(res mcp.Result, f *listform.Form, item json.RawMessage, maxBytes in
 	case len(value) > maxBytes:
 		return tooLong{}, nil
 	case tool.StructuredContent != nil:
-		value = marked(value, tool.Meta[degradedKey])
+		value = marked(value, tool.Meta[wire.DegradedKey])
 	}
 	return value, nil
 }
 
-// degradedKey is the MetaKey of package degrade, whose middleware stands inside.
-const degradedKey = wire.DegradedKey
-
-// marked returns the value of an item together with what package degrade says about its
-// answer, so that nothing old is taken for fresh. If the tool's output schema has no place for
-// that, it stands only in the _meta and in a text after the value. The list form's schema has
-// a place.
+// marked returns the value of an item together with the status of package degrade, so that nothing old
+// is taken for fresh. If the tool's output schema has no place for the status, it stands only in the
+// _meta and in a text after the value. The list form's schema has a place.
 func marked(value json.RawMessage, status any) json.RawMessage {
 	if status == nil {
 		return value
@@ -111,7 +107,7 @@ func marked(value json.RawMessage, status any) json.RawMessage {
 	raw, err := classify.JSON(status)
 	var marks, members map[string]json.RawMessage
 	if err != nil || json.Unmarshal(raw, &marks) != nil {
-		return value // not of package degrade
+		return value // package degrade has not made it
 	}
 	if json.Unmarshal(value, &members) == nil && string(members["degraded"]) == "true" {
 		return value // it says so itself

@@ -12,22 +12,15 @@ const (
 	defaultMaxBytes    = 64 << 10
 	leastMaxBytes      = 1 << 10
 
-	// maxConcurrency bounds the workers: each costs memory before it has an item.
-	maxConcurrency = 1 << 16
-
 	// minLimit is the shortest limit that is not taken for a missing unit.
 	minLimit = time.Millisecond
-
-	// maxLimit is longer than any batch, and can be added to.
-	maxLimit = 1 << 61 * time.Nanosecond
 )
 
 // RunOptions configure [Run] for items of type In. The zero value, or nil, is the
 // recommended default. The functions in it may be called concurrently.
 type RunOptions[In any] struct {
 	// Concurrency is how many items run at the same time. Zero means 8, which suits
-	// work that waits for something else. 1 runs one after the other, in order. More
-	// than 65536 counts as that.
+	// work that waits for something else. 1 runs one after the other, in order.
 	Concurrency int
 
 	// Limit is how long one item may take. The context that the function gets ends then. A function
@@ -82,8 +75,8 @@ func resolved[In any](at string, opts *RunOptions[In]) RunOptions[In] {
 	refuse(reserved[o.KeyName], at, fmt.Sprintf("KeyName is %q, which the answer uses itself; choose another name", o.KeyName))
 	refuse(o.MaxBytes != 0 && o.MaxBytes < leastMaxBytes, at,
 		fmt.Sprintf("MaxBytes is %d; give at least %d, or 0 for the default", o.MaxBytes, leastMaxBytes))
-	o.Concurrency = min(cmp.Or(o.Concurrency, defaultConcurrency), maxConcurrency)
-	o.Limit = max(0, min(o.Limit, maxLimit))
+	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
+	o.Limit = max(0, o.Limit)
 	o.KeyName = cmp.Or(o.KeyName, defaultKeyName)
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	return o

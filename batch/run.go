@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/apart"
+	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
@@ -144,7 +145,7 @@ func (b *batch[Out]) work() {
 	}
 }
 
-// next begins an item, and reports false if there is none.
+// next begins an item. It reports false if none is left or the batch has stopped.
 func (b *batch[Out]) next() (i int, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +158,8 @@ func (b *batch[Out]) next() (i int, more bool) {
 	return i, true
 }
 
-// item runs the user's function for an item. It reports false if that was left behind, after too many others.
+// item runs the user's function for an item. It reports false if the function was left behind after too
+// many others.
 func (b *batch[Out]) item(i int) bool {
 	ctx := context.Context(&b.result.failer.items[i])
 	if b.limit > 0 {
@@ -177,7 +179,7 @@ func (b *batch[Out]) item(i int) bool {
 		b.finished++
 		return true
 	}
-	b.result.Items[i].Value = value          // which nobody else looks at yet
+	b.result.Items[i].Value = value          // no other goroutine reads it yet
 	b.fail(i, func() (error, *fault.Error) { // an error that came with the end of the item's time says less
 		switch over := b.ctx.Err(); {
 		case over != nil && safe.Is(err, over):
@@ -197,7 +199,7 @@ func (b *batch[Out]) leave(i int, returned <-chan struct{}) bool {
 	b.stuck++
 	goOn := b.stuck <= b.concurrency
 	b.mu.Unlock()
-	b.result.failer.left(i)
+	change := call.Left(&b.result.failer.items[i])
 	b.fail(i, func() (error, *fault.Error) {
 		if b.ctx.Err() != nil {
 			return b.over().Because(errStuck), nil
@@ -206,7 +208,7 @@ func (b *batch[Out]) leave(i int, returned <-chan struct{}) bool {
 	})
 	go func() {
 		<-returned
-		b.result.failer.returned(i)
+		change.Returned()
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.stuck--
@@ -214,8 +216,8 @@ func (b *batch[Out]) leave(i int, returned <-chan struct{}) bool {
 	return goOn
 }
 
-// fail sets the failure of an item. how returns its error, and what replaces that if it was not worded for
-// callers. It runs apart, because looking at an error may end the goroutine.
+// fail sets the failure of an item. how returns its error, and a fault that replaces an error that was not
+// worded for callers. how runs apart, because the methods of an error may end the goroutine.
 func (b *batch[Out]) fail(i int, how func() (err error, late *fault.Error)) {
 	got, failure := apart.Go(func() (failed, error) {
 		err, late := how()
@@ -243,8 +245,8 @@ var errStuck = errors.New("batch: the function did not return when its context e
 // shutDown reports whether the server's shutdown has ended the batch.
 func (b *batch[Out]) shutDown() bool { return safe.Is(context.Cause(b.ctx), classify.ErrShutdown) }
 
-// over returns the failure of an item that was running when the context of the batch
-// ended, and notes that there was one.
+// over returns the failure of an item that was running when the context of the batch ended. It notes
+// that the batch was interrupted.
 func (b *batch[Out]) over() *fault.Error {
 	b.mu.Lock()
 	b.interrupted = true

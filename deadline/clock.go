@@ -11,9 +11,9 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// A clock is the context of a handler whose time is limited. It differs from one of
-// [context.WithDeadlineCause] in that its deadline moves while the call is paused. It ends only
-// when stop is called: the run that it belongs to passes on the end of the parent.
+// A clock is the context of a handler whose time is limited. Unlike one of
+// [context.WithDeadlineCause], its deadline moves while the call is paused. It ends only when stop is
+// called: the run that it belongs to passes on the end of the parent.
 type clock struct {
 	parent context.Context //nolint:containedctx // a context is made of another one
 	outer  *clock          // the clock of a middleware or a call further out; nil if there is none
@@ -23,10 +23,10 @@ type clock struct {
 	mu       sync.Mutex
 	timer    *time.Timer // fires when the time is up; nil before the start
 	deadline time.Time
-	slack    time.Duration   // by how much pauses may still move the deadline
+	slack    time.Duration   // how far pauses may still move the deadline
 	paused   int             // pauses that have begun and not ended
 	since    time.Time       // when the first of them began
-	ended    context.Context //nolint:containedctx // what ended the clock: its error and its cause are the clock's
+	ended    context.Context //nolint:containedctx // what ended the clock, which takes its error and its cause
 
 	// waits ends with the clock, for the contexts and functions that are made from the clock.
 	// Most handlers make none, so waits is made when it is first needed.
@@ -116,8 +116,8 @@ func (c *clock) start(limit time.Duration, f func()) {
 	c.timer = time.AfterFunc(limit, f)
 }
 
-// pause stops counting the time until resume has been called as often as pause. The deadline
-// moves by as much as a pause may take, and back again by the part that was not used.
+// pause stops the clock until resume has been called as often as pause. The deadline moves by all
+// that pauses may still take, and resume moves it back by the unused part.
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

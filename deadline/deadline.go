@@ -7,8 +7,8 @@
 //	}))
 //
 // The handler runs in a goroutine of its own. When its limit is reached its context ends, with a
-// [*LimitError] as the cause. What it returns within Options.Grace still counts if it is a success
-// or a failure that it worded itself. Otherwise the caller reads a timeout: the limit, whether the
+// [*LimitError] as the cause. A success within Options.Grace still counts, and so does a failure that
+// the handler worded itself. Otherwise the caller reads a timeout. It says the limit, whether the
 // handler stopped, and whether the call may have taken effect. Only tools with a readOnlyHint,
 // resources, prompts and completions certainly had no effect.
 //
@@ -24,8 +24,8 @@
 //
 // Nothing can end a goroutine from outside, so a handler that ignores its context
 // goes on. It counts as stuck as soon as its call is answered. If its client cancelled the
-// call, it counts as stuck after five seconds. A stuck handler is recorded at level Warn,
-// and again when it ends, with what it returned and how late. What it returned is never
+// call, it counts as stuck after five seconds. A stuck handler is recorded at level Warn.
+// When it ends, a second record says how late, and with which outcome. Its result is never
 // sent.
 //
 // There are three bounds for stuck handlers: for one tool of one owner, for one owner, and for all.
@@ -57,6 +57,7 @@
 package deadline
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -74,18 +75,13 @@ import (
 type Options struct {
 	// Limit is how long a call of a tool, the reading of a resource, the getting of a
 	// prompt and a completion may take. Zero means 50 s, because by default clients that
-	// are built on the TypeScript SDK give up after 60 s. With a negative one only what
-	// Tools and Methods name is limited. A limit is at least a millisecond.
+	// are built on the TypeScript SDK give up after 60 s. With a negative one only the
+	// calls that Tools names are limited. A limit is at least a millisecond.
 	Limit time.Duration
 
 	// Tools gives single tools, by their names, limits of their own. Zero means the
 	// limit that other tools have.
 	Tools map[string]time.Duration
-
-	// Methods gives methods limits of their own, such as [middleware.MethodReadResource],
-	// "tools/list" or a custom one. Zero means Limit, if that is for the method. Notifications,
-	// initialize, ping and subscriptions/listen cannot have a limit.
-	Methods map[string]time.Duration
 
 	// Logger gets the records of stuck handlers. If neither package correlate nor package mask
 	// stands in the chain, it also gets those of failures whose cause is hidden from the caller.
@@ -93,8 +89,8 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Owner names the caller of a request. It may be called concurrently. Nil means the
-	// authenticated user (RequestExtra.TokenInfo.UserID). All calls for which it returns "" or
-	// panics belong to one owner.
+	// authenticated user (RequestExtra.TokenInfo.UserID). All calls belong to one owner if Owner
+	// returns "" for them or panics.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// MaxStuck is how many handlers of one tool, prompt or resource may be stuck for one owner
@@ -133,7 +129,7 @@ func New(opts *Options) mcp.Middleware {
 // limiter is the middleware that New returns.
 type limiter struct {
 	Options
-	methods  map[string]time.Duration // only those that have a limit
+
 	handlers counter
 	looking  chan struct{} // bounds the lookups that may be stuck themselves
 	owners   owner.Finder
@@ -142,17 +138,19 @@ type limiter struct {
 
 // limitOf returns the limit of a call, zero or less for none.
 func (l *limiter) limitOf(method string, req mcp.Request) time.Duration {
-	if len(l.Tools) > 0 && method == call.MethodCallTool {
-		if limit := l.Tools[call.Target(req)]; limit != 0 {
-			return limit
-		}
+	switch method {
+	case call.MethodCallTool:
+		return cmp.Or(l.Tools[call.Target(req)], l.Limit)
+	case call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete:
+		return l.Limit
+	default:
+		return 0
 	}
-	return l.methods[method]
 }
 
 // run runs one call within its limit.
 func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	if c.Quiet() || c.Notification() {
+	if c.Quiet() {
 		return next(ctx, c.Method(), req)
 	}
 	began, limit, outer := time.Now(), l.limitOf(c.Method(), req), clockOf(ctx)

@@ -331,8 +331,8 @@ func TestLimits(t *testing.T) {
 		s := harness.Start(t, rawAt, harness.Setup{
 			Handlers: map[string]harness.Handler{"a": h, "b": h, "c": h, "d": h},
 			Middleware: []mcp.Middleware{deadline.New(&deadline.Options{
-				Tools:   map[string]time.Duration{"b": time.Second, "c": -1, "d": 0},
-				Methods: map[string]time.Duration{middleware.MethodCallTool: 2 * time.Second},
+				Limit: 2 * time.Second,
+				Tools: map[string]time.Duration{"b": time.Second, "c": -1, "d": 0},
 			})},
 		})
 		require.Equal(t, 2*time.Second, took(func() { s.Call(t, "a") }))
@@ -350,7 +350,7 @@ func TestNoLimitMeansNothingAtAll(t *testing.T) {
 		return &mcp.CallToolResult{}, nil
 	}
 	ctx := t.Context()
-	h := deadline.New(&deadline.Options{Limit: -1, Methods: map[string]time.Duration{middleware.MethodReadResource: limit}})(next)
+	h := deadline.New(&deadline.Options{Limit: -1, Tools: map[string]time.Duration{"other": limit}})(next)
 	_, err := h(ctx, middleware.MethodCallTool, &mcp.CallToolRequest{})
 	require.NoError(t, err)
 	require.Equal(t, ctx, at)
@@ -362,28 +362,19 @@ func TestNoLimitMeansNothingAtAll(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, ctx, at, method)
 	}
-	h = deadline.New(&deadline.Options{Limit: -1, Methods: map[string]time.Duration{"acme/custom": time.Second}})(next)
-	_, err = h(ctx, "acme/custom", &mcp.ListToolsRequest{})
-	require.NoError(t, err)
-	require.NotEqual(t, ctx, at)
 }
 
 func TestBadOptions(t *testing.T) {
 	type limits = map[string]time.Duration
 	for text, o := range map[string]deadline.Options{
-		"deadline.New: Options.Tools has an empty name; give that of a tool":                                                                                                {Tools: limits{"": 1}},
-		`deadline.New: Options.Methods["subscriptions/listen"] is no method whose calls can have a limit; give one, such as middleware.MethodReadResource, or a custom one`: {Methods: limits{call.MethodListen: 1}},
-		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":                                                                                  {Limit: 1},
-		`deadline.New: Options.Tools["a"] is 5µs, which no handler can keep; give at least 1ms`:                                                                             {Tools: limits{"a": 5 * time.Microsecond}},
-		`deadline.New: Options.Methods["acme/it"] is 1ns, which no handler can keep; give at least 1ms`:                                                                     {Methods: limits{"acme/it": 1}},
-		"deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out": {
-			Limit: -1, Tools: limits{"a": -1}, Methods: limits{"acme/it": 0},
+		"deadline.New: Options.Tools has an empty name; give that of a tool":                    {Tools: limits{"": 1}},
+		"deadline.New: Options.Limit is 1ns, which no handler can keep; give at least 1ms":      {Limit: 1},
+		`deadline.New: Options.Tools["a"] is 5µs, which no handler can keep; give at least 1ms`: {Tools: limits{"a": 5 * time.Microsecond}},
+		"deadline.New: Options.Limit is negative, and Tools has no limit, so nothing is limited; give one, or leave the middleware out": {
+			Limit: -1, Tools: limits{"a": -1},
 		},
 	} {
 		require.PanicsWithValue(t, text, func() { deadline.New(&o) })
-	}
-	for _, method := range []string{"", "notifications/progress", "tools/cal", "tool", "completion/", "sampling/createMessage"} {
-		require.Panics(t, func() { deadline.New(&deadline.Options{Methods: limits{method: time.Second}}) }, method)
 	}
 	require.NotPanics(t, func() {
 		deadline.New(&deadline.Options{Grace: -1, MaxStuck: -1})

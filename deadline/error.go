@@ -22,9 +22,9 @@ var (
 	errTooMany = errors.New("deadline: too many handlers are stuck, or run at the same time")
 )
 
-// A LimitError says that a call took longer than it may. From that moment on it is
-// the cause of the handler's context, and the call fails with one, which errors.As
-// finds. It counts as context.DeadlineExceeded.
+// A LimitError says that a call took longer than it may. From that moment on it is the cause of the
+// handler's context. The call fails with another one, which errors.As finds. It counts as
+// context.DeadlineExceeded.
 type LimitError struct {
 	// Limit is how long the handler was given, without the time for which the clock was
 	// stopped.
@@ -78,7 +78,7 @@ func (e *LimitError) Timeout() bool { return true }
 
 func isDeadline(err error) bool { return safe.Same(err, context.DeadlineExceeded) }
 
-// effectOf returns what is certain about the effect of a call that did not come to its end.
+// effectOf returns the effect of a call that was cut, as far as it is certain.
 func effectOf(safety failure.Safety) fault.Effect {
 	if safety == failure.Reads {
 		return fault.EffectNone
@@ -86,8 +86,8 @@ func effectOf(safety failure.Safety) fault.Effect {
 	return fault.EffectUnknown
 }
 
-// retryOf returns the guidance for a call that took too long. running says that its handler
-// still runs, or that its work may go on elsewhere. seen is what was noted of its effect until now.
+// retryOf returns the guidance for a call that took too long. running is true if its handler still
+// runs, or its work may go on elsewhere. seen is the effect that was noted until now.
 func retryOf(public *fault.Error, safety failure.Safety, running bool, seen failure.Witness) fault.Retry {
 	at := failure.As(safety)
 	at.Cut, at.Running, at.Witness = true, running, seen
@@ -107,10 +107,8 @@ func subject(method string) string {
 		return "reading the resource"
 	case middleware.MethodGetPrompt:
 		return "the prompt"
-	case middleware.MethodComplete:
-		return "the completion"
 	default:
-		return "the call"
+		return "the completion"
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/call"
@@ -33,37 +31,18 @@ const maxMargin = time.Second
 // one to start.
 const minLimit = time.Millisecond
 
-// ordinary are the methods that Options.Limit is for. others are those that cannot have a
-// limit.
-var (
-	ordinary = []string{call.MethodCallTool, call.MethodReadResource, call.MethodGetPrompt, call.MethodComplete}
-	others   = []string{
-		call.MethodInitialize, call.MethodPing, call.MethodListen,
-		call.MethodElicit, call.MethodCreateMessage, call.MethodListRoots, // a client answers them
-	}
-)
-
 func newLimiter(o Options) *limiter {
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
 	o.Grace = max(0, cmp.Or(o.Grace, defaultGrace))
 	stuck := max(-1, min(cmp.Or(o.MaxStuck, defaultMaxStuck), 1_000_000)) // so that what is counted from it does not overflow
 	o.check()
 	o.Tools = maps.Clone(o.Tools)
-	l := &limiter{
-		Options: o, methods: map[string]time.Duration{}, looking: make(chan struct{}, maxLookups),
+	return &limiter{
+		Options: o, looking: make(chan struct{}, maxLookups),
 		owners:   owner.Finder{Func: o.Owner, Option: "deadline.Options.Owner", Logger: o.Logger},
 		handlers: counter{bounds: [...]int{stuck, stuck * 5 / 2, stuck * 10}, by: map[slot]count{}},
 		settings: &call.Settings{Logger: o.Logger},
 	}
-	for _, method := range ordinary {
-		l.methods[method] = o.Limit
-	}
-	for method, limit := range o.Methods {
-		if limit != 0 {
-			l.methods[method] = limit
-		}
-	}
-	return l
 }
 
 func (o *Options) check() {
@@ -81,18 +60,7 @@ func (o *Options) check() {
 		}
 		long(fmt.Sprintf("Tools[%q]", name), limit)
 	}
-	for method, limit := range o.Methods {
-		checkMethod(method)
-		long(fmt.Sprintf("Methods[%q]", method), limit)
-	}
 	if !limited {
-		panic("deadline.New: Options.Limit is negative, and neither Tools nor Methods has a limit, so nothing is limited; give one, or leave the middleware out")
-	}
-}
-
-// checkMethod panics unless the name is that of a method that may have a limit.
-func checkMethod(method string) {
-	if !call.KnownMethod(method) || slices.Contains(others, method) || strings.HasPrefix(method, "notifications/") {
-		panic(fmt.Sprintf("deadline.New: Options.Methods[%q] is no method whose calls can have a limit; give one, such as middleware.MethodReadResource, or a custom one", method))
+		panic("deadline.New: Options.Limit is negative, and Tools has no limit, so nothing is limited; give one, or leave the middleware out")
 	}
 }

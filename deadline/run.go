@@ -39,7 +39,7 @@ type outcome struct {
 	err error
 }
 
-// handle runs the handler. Its panic is one of its call.
+// handle runs the handler, and makes its panic one of the call.
 func (w *run) handle() (res mcp.Result, err error) {
 	returned := false
 	defer func() {
@@ -241,7 +241,7 @@ func (w *run) stands(o outcome) bool {
 // maxLookups is how many definitions of tools may be looked up at the same time.
 const maxLookups = 16
 
-// look finds out what a repetition of the call of a tool can do. The server's list may be as slow
+// look finds out whether a repetition of the call of a tool is safe. The server's list may be as slow
 // as its tools, so the look-up runs in a goroutine of its own.
 func (w *run) look() <-chan failure.Safety {
 	if w.c.Method() != call.MethodCallTool {
@@ -262,7 +262,7 @@ func (w *run) look() <-chan failure.Safety {
 	return looked
 }
 
-// safety returns what is known of the call without the server's list.
+// safety is the safety of a repetition that is known without the server's list.
 func (w *run) safety() failure.Safety {
 	if w.c.Method() == call.MethodCallTool {
 		return failure.Writes

@@ -24,9 +24,9 @@
 // (another source, a stale copy with its age) is marked in the Status, so that it is
 // never taken for the real thing.
 //
-// What a caller reads of a failure is public: it is worded, masked and scrubbed as a
-// failure of the whole call would be, under a reference below the call's, such as
-// 0198c7f2-....forecast. The cause goes to the log of the call. Outside a call the
+// The text of a failure is public: it is worded, masked and scrubbed as a failure of the
+// whole call would be. Its reference is below that of the call, such as
+// 0198c7f2-....forecast. The cause goes to the log of the call. Outside of a call the
 // same holds, with slog.Default.
 //
 // A part that changes something is marked with [Component.Write]: it runs once, has no
@@ -53,8 +53,8 @@ const defaultLimit = 10 * time.Second
 
 // Run runs the parts at the same time and returns when all have ended, when one that
 // is required has failed, or when ctx is done. Only Run's own goroutine writes into
-// the variables of the parts, and only when it returns no error; a part whose limit
-// is over is left behind and what it may yet return is dropped.
+// the variables of the parts, and only when it returns no error. A part whose limit
+// is over is left behind, and its value is dropped.
 //
 // The Status says what is missing or comes from somewhere else; the answer is complete
 // if Status.Degraded is false. The error is that of the required part that failed

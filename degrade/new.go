@@ -13,6 +13,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/wire"
+	"github.com/mcpchain/mcpchain/internal/words"
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
@@ -27,7 +28,7 @@ type Options struct {
 	Limit time.Duration
 }
 
-// New returns a middleware that adds to every answer what [Run] found, so that the handler of a
+// New returns a middleware that adds the Status of [Run] to every answer, so that the handler of a
 // tool need not. A typed handler cannot add it as text, because the SDK makes the text of its
 // answer from the output. To an answer that is degraded, New
 //
@@ -63,8 +64,8 @@ func New(opts *Options) mcp.Middleware {
 	}), nil)
 }
 
-// notes collect what the Runs of one call found. They are the context of the
-// handler, which costs one allocation.
+// notes collect the status of all Runs of one call. They are the context of the handler, which costs
+// one allocation.
 type notes struct {
 	context.Context //nolint:containedctx // it is one, as middleware.Call is
 
@@ -121,9 +122,9 @@ func annotate(have *mcp.CallToolResult, status Status) *mcp.CallToolResult {
 		was, _ := have.StructuredContent.(json.RawMessage)
 		for i, c := range res.Content { // the SDK's copy of the output, for clients that read text
 			if t, ok := c.(*mcp.TextContent); ok && t != nil && was != nil && t.Text == string(was) {
-				told := *t
-				told.Text = string(raw)
-				res.Content[i] = &told
+				cp := *t
+				cp.Text = string(raw)
+				res.Content[i] = &cp
 			}
 		}
 		res.StructuredContent = raw
@@ -140,7 +141,7 @@ func filled(output any, status Status) (json.RawMessage, bool) {
 	raw, _ := safe.JSON(output) // nil for one that cannot be sent, as package recover says
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
-		return nil, false // no object
+		return nil, false // not an object
 	}
 	_, degraded := members["degraded"]
 	_, metadata := members["metadata"]
@@ -150,8 +151,7 @@ func filled(output any, status Status) (json.RawMessage, bool) {
 	}
 	ours, err := json.Marshal(status)
 	if err != nil || json.Unmarshal(ours, &members) != nil { // the other members stay
-		return nil, false // cannot happen: it holds only what JSON can hold
+		return nil, false
 	}
-	raw, err = json.Marshal(members)
-	return raw, err == nil
+	return words.Encode(members), true
 }

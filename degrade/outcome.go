@@ -98,9 +98,9 @@ func (o *outcome) serve(s *source, got found) error {
 	return nil
 }
 
-// report finds out what the caller may read of a part that failed or was skipped, and writes the
-// cause into the log, in the order of the parts. Inside a call, the call itself reports and logs
-// the failure of the whole. A skipped part is not logged.
+// report sets the text of a part that failed or was skipped, and logs its cause. It runs in the order
+// of the parts. Inside a call, the call itself reports and logs the failure of the whole. A skipped
+// part is not logged.
 func (r *run) report(o *outcome) {
 	if o.skipped && o.err == nil {
 		// The call's settings hide it, because a program may put values into a reason.
@@ -133,8 +133,8 @@ func (r *run) report(o *outcome) {
 	}
 }
 
-// seen returns the effect that was noted of a part that failed. It is "" where a noted EffectNone
-// proves nothing: for a part that is not a Write, and for one that still runs.
+// seen returns the effect that was noted of a part that failed. It is "" if a noted EffectNone proves
+// nothing. That is so for a part that is not a Write, and for one that still runs.
 func (o *outcome) seen() fault.Effect {
 	seen := o.failure().Seen()
 	if seen == fault.EffectNone && (!o.plan.write || safe.Is(o.err, errLeft)) {
@@ -143,14 +143,14 @@ func (o *outcome) seen() fault.Effect {
 	return seen
 }
 
-// effectOf returns what is known about the effect of a change that failed. It is unknown if nothing
-// says it: an error proves what it is, never what became of the change.
+// effectOf returns the effect of a change that failed. It is unknown unless the failure states it: an
+// error proves its kind, never the effect of the change.
 func effectOf(f *failure.Failure) fault.Effect {
 	answer := f.Again(failure.As(failure.Writes))
 	return cmp.Or(answer.Effect, fault.EffectUnknown)
 }
 
-// stopped reports whether a part failed only because it was cancelled when another one failed.
+// stopped reports whether a part failed only because the failure of another one cancelled it.
 func (r *run) stopped(o *outcome) bool {
 	return r.failed != nil && r.failed != o && safe.Is(o.err, context.Canceled)
 }

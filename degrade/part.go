@@ -151,7 +151,7 @@ func checkLimit(what string, limit time.Duration) {
 // maxName is how many characters of a name are kept.
 const maxName = 200
 
-// need checks the parameters of a part or source and returns its name as callers read it.
+// need checks the parameters of a part or source. It returns the name as callers read it.
 func need(function, name string, nilFunc bool) string {
 	name = strings.TrimSpace(words.Cut(name, maxName))
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 )
 
-// ended returns how a call ended whose context Shutdown has ended. Of a failure that a tool reported in a
-// result of its own only the text shows that the end of the context is its cause.
+// ended returns the outcome of a call whose context Shutdown has ended. If a tool reported its failure in
+// a result of its own, only the text shows that the end of the context is the cause.
 func ended(res mcp.Result, err error) (mcp.Result, error) {
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || err != nil || !failure.IsError(res) || tool.GetError() != nil {
@@ -27,9 +27,8 @@ func ended(res mcp.Result, err error) (mcp.Result, error) {
 	return nil, errors.New(text)
 }
 
-// cut is the step that says of a call whose context Shutdown has ended whether it may be made again, unless
-// package retry has said so. The failure is classified as cut where it is made, whatever the handler
-// returned.
+// cut is the step of a call whose context Shutdown has ended. It says whether the call may be made again,
+// unless package retry has said so.
 type cut struct{}
 
 func (cut) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {

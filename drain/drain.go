@@ -24,8 +24,7 @@
 //     go on until the context of Shutdown ends, and so does the writing of answers.
 //  3. The contexts of the calls that still run end, with [ErrShutdown] as their cause.
 //     Handlers and answers have Drain.Grace to end.
-//  4. Calls that still run, and those whose answers are not written, are returned as a
-//     [*LeftError].
+//  4. The error names the calls that still run, and those whose answers are not written.
 //
 // Some work outlives the context of its call, such as that of package replay. Shutdown
 // waits for it and ends it in the same way.
@@ -39,12 +38,11 @@
 //
 // An answer is written after every middleware has returned. Shutdown knows when it is on
 // the wire if [transport.HTTP] stands around the HTTP handler, or the server runs on
-// [transport.Stdio]. Where calls came by neither, Shutdown returns when the handlers have
-// returned, and logs a warning that says so.
+// [transport.Stdio]. Otherwise Shutdown returns when the handlers have returned, and logs a
+// warning that says so.
 //
 // Package transport also ends the calls of clients that have gone, so that Shutdown does not
-// wait for them. Whether the process is ready, and how long calls and answers have, is decided
-// here alone.
+// wait for them.
 //
 // Over streamable HTTP, end the listener after Shutdown, as above. The awaited Shutdown of
 // the HTTP server closes connections in good order, whereas Close resets those on which a
@@ -117,7 +115,7 @@ type Drain struct {
 	refusals map[*run]struct{} // refused calls whose answers are not written
 	listens  map[*run]struct{}
 	detached map[*work]struct{}
-	idle     chan struct{} // closed when nothing is left to wait for, made when somebody waits
+	idle     chan struct{} // closed when nothing is left to wait for; made by the first wait
 	refused  int64
 
 	fronts    map[*exchange.Front]struct{} // the HTTP handlers of calls
@@ -125,7 +123,7 @@ type Drain struct {
 	uncarried *slog.Logger                 // the logger of the first call without an Exchange
 }
 
-// Running returns how many calls run now. Subscriptions are not counted.
+// Running returns how many calls run now, without subscriptions.
 func (d *Drain) Running() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

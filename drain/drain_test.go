@@ -112,15 +112,9 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		start := time.Now()
-		var left *drain.LeftError
-		require.ErrorAs(t, d.Shutdown(within(t, time.Second)), &left)
+		left := d.Shutdown(within(t, time.Second))
 		require.Equal(t, 5*time.Second, time.Since(start))
-		require.Len(t, left.Calls, 12)
-		require.Equal(t, "tool-0", left.Calls[0].Target)
-		require.Equal(t, 17*time.Second, left.Calls[0].Running)
-		require.NotEmpty(t, left.Calls[0].Reference)
-		require.Contains(t, left.Error(), `drain: calls that did not end: 12, tools/call "tool-0" for 17s (`)
-		require.Contains(t, left.Error(), ", and 2 more")
+		require.Regexp(t, `^drain: calls that did not end: 12, tools/call "tool-0" for 17s \([-0-9a-f]{36}\), .*, and 2 more$`, left.Error())
 		close(release)
 		require.NoError(t, d.Shutdown(t.Context()), "again")
 		calls.Wait()

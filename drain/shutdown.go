@@ -1,8 +1,8 @@
 package drain
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,10 +12,10 @@ import (
 	"github.com/mcpchain/mcpchain/internal/call"
 )
 
-// Shutdown ends the calls, as the doc of the package describes. It returns when no call is
-// left and every answer is written, or when Lag is over, ctx has ended and Grace is over as
-// well. It returns nil if every call has ended, and else a [*LeftError]. From its second
-// step on, all calls are refused.
+// Shutdown ends the calls, as the doc of the package describes. It returns when no call is left and
+// every answer is written, or when Lag, ctx and Grace are over. It returns nil if every call has
+// ended, and else an error with the calls that did not end. From its second step on, all calls are
+// refused.
 //
 // A second Shutdown joins the first: for both, Lag counts from when the first began, and
 // ends early when the context of either ends.
@@ -94,8 +94,8 @@ func (d *Drain) cut() {
 	}
 }
 
-// wait waits until nothing is left, and until the answers of the calls that were refused by
-// then are written. It reports whether that happened before done.
+// wait waits until nothing is left. Then it waits for the answers of the calls that were refused
+// before. It reports whether both happened before done.
 func (d *Drain) wait(done <-chan struct{}) bool {
 	d.mu.Lock()
 	var idle chan struct{}
@@ -126,7 +126,7 @@ func (d *Drain) wait(done <-chan struct{}) bool {
 	return true
 }
 
-// leftError names what is left.
+// leftError returns an error with the calls that are left, or nil. It names the ten oldest.
 func (d *Drain) leftError() error {
 	left := map[*run]bool{} // whether the handler has returned
 	d.mu.Lock()
@@ -143,44 +143,19 @@ func (d *Drain) leftError() error {
 	if len(left) == 0 {
 		return nil
 	}
-	e := &LeftError{}
-	for r, answered := range left {
-		e.Calls = append(e.Calls, Left{
-			Method: r.c.Method(), Target: call.Target(r.c.Request()), Reference: r.c.ID(), Running: time.Since(r.began), Answered: answered,
-		})
-	}
-	slices.SortFunc(e.Calls, func(a, b Left) int { return cmp.Compare(b.Running, a.Running) })
-	return e
-}
-
-// A LeftError says which calls did not end.
-type LeftError struct {
-	Calls []Left // the longest running first
-}
-
-// Left is a call that did not end.
-type Left struct {
-	Method    string        // such as tools/call
-	Target    string        // the tool, prompt or resource, if there is one
-	Reference string        // the ID of the call, as in the log
-	Running   time.Duration // since it began
-	Answered  bool          // its handler has returned, but its answer is not on the wire
-}
-
-// Error names the calls, ten at most.
-func (e *LeftError) Error() string {
 	const most = 10
 	var b strings.Builder
-	fmt.Fprintf(&b, "drain: calls that did not end: %d", len(e.Calls))
-	for i, c := range e.Calls {
+	fmt.Fprintf(&b, "drain: calls that did not end: %d", len(left))
+	oldest := slices.SortedFunc(maps.Keys(left), func(a, b *run) int { return a.began.Compare(b.began) })
+	for i, r := range oldest {
 		if i == most {
-			fmt.Fprintf(&b, ", and %d more", len(e.Calls)-most)
+			fmt.Fprintf(&b, ", and %d more", len(left)-most)
 			break
 		}
-		fmt.Fprintf(&b, ", %s %q for %s (%s)", c.Method, c.Target, c.Running.Round(time.Millisecond), c.Reference)
-		if c.Answered {
+		fmt.Fprintf(&b, ", %s %q for %s (%s)", r.c.Method(), call.Target(r.c.Request()), time.Since(r.began).Round(time.Millisecond), r.c.ID())
+		if left[r] {
 			b.WriteString(", whose answer is not written")
 		}
 	}
-	return b.String()
+	return errors.New(b.String())
 }

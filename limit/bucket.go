@@ -2,9 +2,6 @@ package limit
 
 import (
 	"container/heap"
-	"maps"
-	"slices"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,21 +15,17 @@ type rule struct {
 	common   bucket        // the bucket of a limit for all, and else of the calls for whose own bucket there is no room
 }
 
-// A bucket counts the calls of one limit and one owner, tool or both. It uses the generic
-// cell rate algorithm, as shared stores do: of the past it keeps one time only. A limiter
-// of golang.org/x/time/rate needs as much memory for the rate alone, and rounds. All times
-// are since the start of the limiter.
+// A bucket counts the calls of one limit and one owner, tool or both. It uses the generic cell rate
+// algorithm, as shared stores do: of the past it keeps one time only. All times are since the start of
+// the limiter. golang.org/x/time/rate would need as much memory for the rate alone, and rounds.
 type bucket struct {
 	key     uint64
 	owner   uint64 // whose share of the table it takes from, if named
 	rule    *rule
 	full    time.Duration // when the bucket is full again
-	running int           // the cost of the calls that run
-	tokens  int           // needed by the calls that wait
-	waiters int32         // calls that wait and have this bucket
-	pass    uint32        // the last pass of the queue in which a call was held up here
+	running int           // calls that run
+	waiters int           // calls that wait
 	named   bool          // its key has a name that the owner gave; an owner can make up any number of names
-	used    bool          // it has given tokens that may not be back
 	due     bool          // it is in table.due, or is always kept
 }
 
@@ -53,32 +46,29 @@ func (b *bucket) wait(now time.Duration, n int) time.Duration {
 	return max(b.full, now) + need - r.size - now
 }
 
-// crowded reports whether too many run for a call of this cost.
-func (b *bucket) crowded(cost int) bool {
-	return b.rule.Running > 0 && b.running+cost > b.rule.Running
+// crowded reports whether too many run for n more calls.
+func (b *bucket) crowded(n int) bool {
+	return b.rule.Running > 0 && b.running+n > b.rule.Running
 }
 
 // take counts a call. counted says that a shared store has counted its tokens.
-func (b *bucket) take(now time.Duration, cost int, counted bool) {
+func (b *bucket) take(now time.Duration, counted bool) {
 	if b.rule.Calls > 0 && !counted {
-		b.full = max(b.full, now) + time.Duration(cost)*b.rule.interval
-		b.used = true
+		b.full = max(b.full, now) + b.rule.interval
 	}
-	b.running += cost
+	b.running++
 }
 
-// A table keeps the buckets that are in force: those with calls that run or wait, and those
-// that are not full. A bucket in force is never forgotten; any other says the same as a new
-// one. Calls for whose bucket there is no room share the common one of the limit. A caller
-// that gets a bucket of its own later may have had a few tokens of the common one too.
+// A table keeps the buckets that are in force: those with calls that run or wait, and those that are
+// not full. A bucket in force is never forgotten; any other says the same as a new one. If there is
+// no room for a bucket, its calls share the common bucket of the limit. The same holds for an owner
+// whose named buckets fill a quarter. A caller that gets a bucket of its own later may have had a few
+// tokens of the common one too.
 type table struct {
 	most    int // buckets
-	count   *atomic.Int64
 	buckets map[uint64]*bucket
 	due     dues           // holds the buckets that are not full
 	named   map[uint64]int // how many buckets an owner has because of the names it gave
-	spare   []*bucket      // buckets to be used again
-	peak    int            // the most there were since the maps were made
 }
 
 // shareOf is the part of the table that one owner may fill with names.
@@ -92,27 +82,19 @@ func (t *table) get(key uint64, r *rule, owner uint64, named bool) *bucket {
 	if len(t.buckets) >= t.most || named && t.named[owner] >= max(1, t.most/shareOf) {
 		return &r.common
 	}
-	var b *bucket
-	if last := len(t.spare) - 1; last >= 0 {
-		b, t.spare = t.spare[last], t.spare[:last]
-	} else {
-		b = new(bucket)
-	}
-	*b = bucket{key: key, rule: r, owner: owner, named: named}
+	b := &bucket{key: key, rule: r, owner: owner, named: named}
 	if t.buckets[key] = b; named {
 		t.named[owner]++
 	}
-	t.peak = max(t.peak, len(t.buckets))
-	t.count.Store(int64(len(t.buckets)))
 	return b
 }
 
 // settle forgets a bucket that is no longer in force, or notes when it may be full. It is
 // called when a call has ended, has left the queue, or was refused.
-func (t *table) settle(b *bucket) {
+func (t *table) settle(b *bucket, now time.Duration) {
 	switch {
 	case b.due || b.running > 0 || b.waiters > 0:
-	case b.used:
+	case b.full > now:
 		b.due = true
 		heap.Push(&t.due, b)
 	default:
@@ -129,15 +111,12 @@ func (t *table) sweep(now time.Duration) {
 		}
 		b := t.due[0].bucket
 		heap.Pop(&t.due)
-		b.due, b.used = false, b.full > now
-		t.settle(b)
+		b.due = false
+		t.settle(b, now)
 	}
 }
 
-const (
-	maxSpare = 64 // buckets
-	maxSwept = 64 // buckets, in about 20 µs
-)
+const maxSwept = 64 // buckets, in about 20 µs
 
 func (t *table) remove(b *bucket) {
 	delete(t.buckets, b.key)
@@ -146,25 +125,10 @@ func (t *table) remove(b *bucket) {
 			delete(t.named, b.owner)
 		}
 	}
-	if len(t.spare) < maxSpare {
-		t.spare = append(t.spare, b)
-	}
-	if len(t.buckets) < t.peak/16 { // maps do not shrink, nor does the array behind a slice
-		t.peak = len(t.buckets)
-		t.buckets, t.named, t.due = copied(t.buckets), copied(t.named), slices.Clone(t.due)
-	}
-	t.count.Store(int64(len(t.buckets)))
 }
 
-// copied is maps.Clone into a map that is no larger than it has to be.
-func copied[V any](m map[uint64]V) map[uint64]V {
-	c := make(map[uint64]V, len(m))
-	maps.Copy(c, m)
-	return c
-}
-
-// A due says that a bucket is not full before a time. That time does not move when the
-// bucket is used meanwhile.
+// A due is a bucket that is not full before a time. That time does not move when the bucket is used
+// meanwhile.
 type due struct {
 	at     time.Duration
 	bucket *bucket

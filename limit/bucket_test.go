@@ -38,7 +38,7 @@ func FuzzClock(f *testing.F) {
 			}
 			for n := 0; bucket.wait(now, 1) <= 0 && n <= 1000; n++ {
 				require.Less(t, n, burst)
-				bucket.take(now, 1, false)
+				bucket.take(now, false)
 			}
 		}
 	})

@@ -14,15 +14,15 @@ import (
 	"github.com/mcpchain/mcpchain/limit"
 )
 
-// TestMaxBucketsHoldsWhileEarlyCallsRun: the buckets of eight calls that run are the oldest,
+// TestBucketsAreBoundedWhileEarlyCallsRun: the buckets of eight calls that run are the oldest,
 // and ten thousand other callers come.
-func TestMaxBucketsHoldsWhileEarlyCallsRun(t *testing.T) {
+func TestBucketsAreBoundedWhileEarlyCallsRun(t *testing.T) {
 	for name, l := range map[string]limit.Limit{"rate": {Calls: 1 << 20, Per: time.Hour, Running: 1}, "running": {Running: 1}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var stats limit.Stats
+				var stats limit.Seen
 				end := make(chan struct{})
-				h := limit.New(&limit.Options{Limits: []limit.Limit{l}, Wait: -1, MaxBuckets: 100, Stats: &stats})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+				h := limit.NewSeen(&stats, 100, &limit.Options{Limits: []limit.Limit{l}, Wait: -1})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 					if req.(*mcp.CallToolRequest).Params.Name == "early" {
 						<-end
 					}
@@ -35,7 +35,7 @@ func TestMaxBucketsHoldsWhileEarlyCallsRun(t *testing.T) {
 				synctest.Wait()
 				for i := range 10_000 {
 					require.Nil(t, ask(h, fmt.Sprint(i), "a"))
-					require.LessOrEqual(t, stats.Buckets.Load(), int64(100))
+					require.LessOrEqual(t, stats.Buckets(), 100)
 				}
 				for i := range 8 {
 					require.NotNil(t, ask(h, fmt.Sprint("early", i), "a"), "it still runs one")
@@ -54,31 +54,30 @@ func TestMaxBucketsHoldsWhileEarlyCallsRun(t *testing.T) {
 // is idle: until it is full again.
 func TestAUsedUpLimitIsNeverForgotten(t *testing.T) {
 	for name, others := range map[string]func(h mcp.MethodHandler, i int){
-		"nobody":                      func(mcp.MethodHandler, int) {},
-		"other owners":                func(h mcp.MethodHandler, i int) { _ = ask(h, fmt.Sprint(i), "a") },
-		"names of a refused caller":   func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", fmt.Sprint(i)) },
-		"names of callers who pass":   func(h mcp.MethodHandler, i int) { _ = ask(h, fmt.Sprint("eve", i), fmt.Sprint(i)) },
-		"names that nobody may call":  func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", "closed") },
-		"names of unknown owners":     func(h mcp.MethodHandler, i int) { _ = ask(h, "", fmt.Sprint(i)) },
-		"one owner with names, idle":  func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", fmt.Sprint(i)); time.Sleep(time.Second) },
-		"heavy calls that never pass": func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", "heavy") },
+		"nobody":                     func(mcp.MethodHandler, int) {},
+		"other owners":               func(h mcp.MethodHandler, i int) { _ = ask(h, fmt.Sprint(i), "a") },
+		"names of a refused caller":  func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", fmt.Sprint(i)) },
+		"names of callers who pass":  func(h mcp.MethodHandler, i int) { _ = ask(h, fmt.Sprint("eve", i), fmt.Sprint(i)) },
+		"names that nobody may call": func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", "closed") },
+		"names of unknown owners":    func(h mcp.MethodHandler, i int) { _ = ask(h, "", fmt.Sprint(i)) },
+		"one owner with names, idle": func(h mcp.MethodHandler, i int) { _ = ask(h, "eve", fmt.Sprint(i)); time.Sleep(time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var stats limit.Stats
-				h := limit.New(&limit.Options{
+				var stats limit.Seen
+				h := limit.NewSeen(&stats, 50, &limit.Options{
 					Limits: []limit.Limit{
 						{Scope: limit.PerOwnerAndTool, Calls: 1, Per: time.Hour},
 						{Calls: 3, Per: time.Hour},
 						{Name: "closed", Tools: []string{"closed"}, Calls: -1},
 					},
-					Costs: map[string]int{}, Wait: -1, MaxBuckets: 50, Stats: &stats,
+					Wait: -1,
 				})(succeed)
 				start := time.Now()
 				require.Nil(t, ask(h, "ada", "a"))
 				for i := range 1000 {
 					others(h, i)
-					require.LessOrEqual(t, stats.Buckets.Load(), int64(50))
+					require.LessOrEqual(t, stats.Buckets(), 50)
 				}
 				time.Sleep(time.Hour - time.Since(start) - time.Second)
 				for i := range 100 {

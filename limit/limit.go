@@ -8,8 +8,8 @@
 //	}}))
 //
 // A call passes every limit that concerns it, or takes from none. One that does not fit waits for a
-// moment (Options.Wait), in a queue that is fair: first come, first served among the calls of one
-// owner, in turns between owners. Then it is refused. The handler has not run, and the caller reads
+// moment (Options.Wait) in a fair queue. The calls of one owner are served in their order, and owners
+// in turns. Then the call is refused. The handler has not run, and the caller reads
 // which limit it was and when to call again:
 //
 //	Rate limited: at most 60 calls in 1 min for each caller.
@@ -46,9 +46,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -107,58 +105,30 @@ type Options struct {
 	// for each owner, and 64 at once for all.
 	Limits []Limit
 
-	// Costs says how many calls a call of a tool counts for, in rates and among those
-	// that run. Tools that are not named count for one.
-	Costs map[string]int
-
 	// Owner names the caller of a request, "" if it is not known. It is called for
 	// every call, concurrently; for an item of a list with the request of the list. A panic
 	// counts as "", and is logged once. Nil means the authenticated user.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// Wait is how long a call may wait for its turn before it is refused. Zero means 2 s; with a
-	// negative time no call waits.
+	// Wait is how long a call may wait for its turn before it is refused. At most 16 calls of one
+	// owner wait, and 1024 of all. Zero means 2 s; with a negative time no call waits.
 	Wait time.Duration
-
-	// Queue is how many calls of one owner may wait. Zero means 16. Of all owners together 1024 may
-	// wait.
-	Queue int
-
-	// MaxBuckets is how many buckets there are at most, one for each owner (tool, or both) and
-	// limit, of at most 160 bytes each. A bucket is kept while it is in force: until its calls have
-	// ended and it is full again. If there is no room for a call's bucket, such calls are counted
-	// together, for each limit. The same holds for an owner whose buckets for different tools or
-	// other names fill a quarter. Zero means 1,048,576.
-	MaxBuckets int
 
 	// Shared counts calls for several servers; the store of contrib/redis can do that. It has 250
 	// ms to answer. If it fails or takes longer, each server counts for itself for five seconds.
 	// Calls do not wait for its tokens. Nil means that nothing is shared.
-	Shared Taker
-
-	// Stats, if not nil, is kept up to date, for metrics.
-	Stats *Stats
+	//
+	// Take takes tokens from all buckets that are named or, if one of them has too few, from none.
+	// It returns zero if it took them. Otherwise it returns how long it takes until every bucket
+	// has enough, and the index of the bucket that takes longest. It may be called concurrently. It
+	// is called once for all limits of a call, when the call could run otherwise.
+	Shared interface {
+		Take(ctx context.Context, tokens ...store.Tokens) (wait time.Duration, of int, err error)
+	}
 
 	// Logger gets records for the operator, each once or seldom. Nil means [slog.Default] at the
 	// time of the record.
 	Logger *slog.Logger
-}
-
-// A Taker counts calls in a place that several servers share. Take takes tokens from all buckets
-// that are named or, if one of them has too few, from none. It returns zero if it took them.
-// Otherwise it returns how long it takes until every bucket has enough, and the index of the bucket
-// that takes longest. It may be called concurrently. It is called once for all limits of a call,
-// when the call could run otherwise.
-type Taker interface {
-	Take(ctx context.Context, tokens ...store.Tokens) (wait time.Duration, of int, err error)
-}
-
-// Stats are gauges and counters of one middleware. They may be read at any time.
-type Stats struct {
-	Running atomic.Int64 // calls that run now
-	Queued  atomic.Int64 // calls that wait now
-	Buckets atomic.Int64 // buckets that are in force now, or were until lately
-	Refused atomic.Int64 // calls that were refused so far
 }
 
 // New returns a middleware that limits calls. opts may be nil. It panics when an
@@ -168,7 +138,10 @@ func New(opts *Options) mcp.Middleware {
 	if opts != nil {
 		o = *opts
 	}
-	l := newLimiter(o)
+	return newLimiter(o).middleware()
+}
+
+func (l *limiter) middleware() mcp.Middleware {
 	wrap := call.WrapLayer("limit.New", call.Func(l.run), nil)
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		limited := wrap(next)
@@ -187,11 +160,10 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	if c.Quiet() {
 		return next(ctx, c.Method(), req)
 	}
-	a := candidate{ctx: ctx, req: req, tool: call.Target(req), method: c.Method(), hold: hold{cost: 1}}
+	a := candidate{ctx: ctx, req: req, tool: call.Target(req), method: c.Method()}
 	a.limits = l.methods[a.method]
 	if a.method == middleware.MethodCallTool {
 		a.limits |= l.tools[a.tool]
-		a.cost = max(1, l.Costs[a.tool])
 	}
 	if a.limits == 0 {
 		return next(ctx, a.method, req)
@@ -211,9 +183,10 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 }
 
 const (
-	maxLimits = 8
-	maxQueue  = 1024 // calls that wait
-	maxCost   = 1 << 20
+	maxLimits  = 8
+	maxQueue   = 1024 // calls that wait
+	maxOwn     = 16   // calls of one owner that wait
+	maxBuckets = 1 << 20
 )
 
 // newLimiter checks the options and fills in the defaults.
@@ -224,24 +197,14 @@ func newLimiter(o Options) *limiter {
 	if len(o.Limits) > maxLimits {
 		panic(fmt.Sprintf("limit.New: Options.Limits has %d limits; give %d at most", len(o.Limits), maxLimits))
 	}
-	const of call.Options = "limit.New: Options"
-	call.Positive(of, "Queue", &o.Queue, 16)
-	call.Positive(of, "MaxBuckets", &o.MaxBuckets, 1<<20)
 	o.Wait = cmp.Or(o.Wait, 2*time.Second)
-	o.Stats = cmp.Or(o.Stats, new(Stats))
-	o.Costs = maps.Clone(o.Costs)
-	for name, cost := range o.Costs {
-		if cost < 1 || cost > maxCost {
-			panic(fmt.Sprintf("limit.New: Options.Costs[%q] is %d; give how many calls a call counts for, 1 to %d", name, cost, maxCost))
-		}
-	}
 	l := &limiter{
 		Options: o, owners: owner.Finder{Func: o.Owner, Option: "limit.Options.Owner", Logger: o.Logger},
 		methods: map[string]uint8{}, tools: map[string]uint8{}, rules: make([]rule, len(o.Limits)),
 		seed: maphash.MakeSeed(), epoch: time.Now(), held: map[*call.Call]hold{},
 		remote: stored.NewRemote("the shared store of package limit", o.Logger),
 	}
-	l.table = table{most: o.MaxBuckets, count: &o.Stats.Buckets, buckets: map[uint64]*bucket{}, named: map[uint64]int{}}
+	l.table = table{most: maxBuckets, buckets: map[uint64]*bucket{}, named: map[uint64]int{}}
 	for i, limit := range o.Limits {
 		r := l.rule(i, limit)
 		if slices.ContainsFunc(l.rules, func(other rule) bool { return other.Name == r.Name }) {
@@ -313,12 +276,6 @@ func (l *limiter) rule(i int, limit Limit) rule {
 			wrong(" would not be full again within 100 years; give a shorter Per or a smaller Burst")
 		}
 		r.size = r.interval * time.Duration(limit.Burst)
-	}
-	for name, cost := range l.Costs {
-		concerned := slices.Contains(limit.Tools, name) || slices.Contains(limit.Methods, middleware.MethodCallTool)
-		if concerned && (limit.Calls > 0 && cost > limit.Burst || limit.Running > 0 && cost > limit.Running) {
-			wrong(" can never pass a call of %q, which costs %d; raise Burst and Running, or lower the cost", name, cost)
-		}
 	}
 	r.Limit = limit
 	return r

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,18 +61,16 @@ func TestRefusalIsToldInEveryShape(t *testing.T) {
 
 func TestTheWaitIsTrue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 6, Per: time.Minute, Burst: 2}}, Costs: map[string]int{"big": 2}, Wait: -1})(succeed)
+		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 6, Per: time.Minute, Burst: 2}}, Wait: -1})(succeed)
 		for range 100 {
 			require.Nil(t, ask(h, "ada", "a"))
 			require.Nil(t, ask(h, "ada", "a"))
 			require.Equal(t, 10*time.Second, waitOf(ask(h, "ada", "a")))
-			require.Equal(t, 20*time.Second, waitOf(ask(h, "ada", "big")))
-			require.Nil(t, ask(h, "bob", "big"), "the limit of somebody else")
+			require.Nil(t, ask(h, "bob", "a"), "the limit of somebody else")
 			time.Sleep(10*time.Second - time.Millisecond)
 			require.Equal(t, time.Millisecond, waitOf(ask(h, "ada", "a")))
-			require.Equal(t, 10*time.Second+time.Millisecond, waitOf(ask(h, "ada", "big")))
-			time.Sleep(10*time.Second + time.Millisecond)
-			require.Nil(t, ask(h, "ada", "big"))
+			time.Sleep(time.Millisecond)
+			require.Nil(t, ask(h, "ada", "a"))
 			time.Sleep(time.Minute)
 		}
 	})
@@ -121,11 +120,11 @@ func TestScopes(t *testing.T) {
 // TestRunningAndQueue runs calls of two owners through one place.
 func TestRunningAndQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var stats limit.Stats
+		var stats limit.Seen
 		var mu sync.Mutex
 		var order []string
-		h := limit.New(&limit.Options{
-			Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}}, Wait: 10 * time.Second, Queue: 3, Stats: &stats,
+		h := limit.NewSeen(&stats, 0, &limit.Options{
+			Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}}, Wait: 10*time.Second + 500*time.Millisecond,
 		})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 			mu.Lock()
 			order = append(order, req.(*mcp.CallToolRequest).Params.Name)
@@ -135,7 +134,7 @@ func TestRunningAndQueue(t *testing.T) {
 		})
 		var calls sync.WaitGroup
 		var refused []*fault.Error
-		for _, name := range []string{"a1", "a2", "a3", "a4", "a5", "b1", "b2"} {
+		for _, name := range append([]string{"a1", "a2", "a3", "b1", "b2"}, slices.Repeat([]string{"a"}, 15)...) {
 			calls.Go(func() {
 				if f := ask(h, name[:1], name); f != nil {
 					mu.Lock()
@@ -145,14 +144,13 @@ func TestRunningAndQueue(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		require.EqualValues(t, 1, stats.Running.Load())
-		require.EqualValues(t, 5, stats.Queued.Load())
+		require.EqualValues(t, 1, stats.Running())
+		require.EqualValues(t, 18, stats.Queued())
 		calls.Wait()
-		require.Equal(t, "a1 a2 b1 a3 b2 a4", strings.Join(order, " "), "in turns, each in order")
-		require.Len(t, refused, 1, "a5 found three of its own waiting")
+		require.Equal(t, "a1 a2 b1 a3 b2 a a a a a a", strings.Join(order, " "), "in turns, each in order, for ten seconds")
+		require.Len(t, refused, 1+8, "one found sixteen of its own waiting, and eight waited for too long")
 		require.Contains(t, refused[0].Text(), "Rate limited: at most 1 call may run at once for all callers together.")
-		require.Zero(t, stats.Running.Load()+stats.Queued.Load())
-		require.EqualValues(t, 1, stats.Refused.Load())
+		require.Zero(t, stats.Running()+stats.Queued())
 	})
 }
 
@@ -186,14 +184,14 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// TestWaitingForTokens lets calls wait for a rate, and a heavy one is not overtaken.
+// TestWaitingForTokens lets calls wait for a rate.
 func TestWaitingForTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		start := time.Now()
 		h := limit.New(&limit.Options{
-			Limits: []limit.Limit{{Scope: limit.ForAll, Calls: 1, Per: time.Second, Burst: 3}}, Wait: time.Minute, Costs: map[string]int{"heavy": 3},
+			Limits: []limit.Limit{{Scope: limit.ForAll, Calls: 1, Per: time.Second, Burst: 3}}, Wait: time.Minute,
 		})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -201,24 +199,28 @@ func TestWaitingForTokens(t *testing.T) {
 			return fine, nil
 		})
 		var calls sync.WaitGroup
-		for i, name := range []string{"heavy", "a", "heavy", "b", "c"} {
+		for i, name := range []string{"a", "b", "c", "d", "e"} {
 			calls.Go(func() { require.Nil(t, ask(h, fmt.Sprint(i), name)) })
 			synctest.Wait()
 		}
 		calls.Wait()
-		require.Equal(t, "heavy@0 a@1 heavy@4 b@5 c@6", strings.Join(order, " "))
+		require.Equal(t, "a@0 b@0 c@0 d@1 e@2", strings.Join(order, " "))
 	})
 }
 
 // TestWhatComesTooLateDoesNotWait, although others wait, and the place is taken for which it would
 // have to wait first; whoever counts the tokens.
 func TestWhatComesTooLateDoesNotWait(t *testing.T) {
-	for name, shared := range map[string]limit.Taker{"alone": nil, "without the store": &taker{fail: func(context.Context) error { return errors.New(harness.Canary) }}} {
+	for name, shared := range map[string]*taker{"alone": nil, "without the store": &taker{fail: func(context.Context) error { return errors.New(harness.Canary) }}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := limit.New(&limit.Options{
-					Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}, {Calls: 1, Per: time.Hour}}, Wait: time.Minute, Shared: shared, Logger: slog.New(slog.DiscardHandler),
-				})(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+				opts := &limit.Options{
+					Limits: []limit.Limit{{Scope: limit.ForAll, Running: 1}, {Calls: 1, Per: time.Hour}}, Wait: time.Minute, Logger: slog.New(slog.DiscardHandler),
+				}
+				if shared != nil {
+					opts.Shared = shared
+				}
+				h := limit.New(opts)(func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
 					<-ctx.Done()
 					return fine, nil
 				})
@@ -242,14 +244,14 @@ func TestWhatComesTooLateDoesNotWait(t *testing.T) {
 // not wait, and is not refused because the queue is full.
 func TestTheQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var stats limit.Stats
-		h := limit.New(&limit.Options{
+		var stats limit.Seen
+		h := limit.NewSeen(&stats, 0, &limit.Options{
 			Limits: []limit.Limit{
 				{Scope: limit.PerTool, Tools: []string{"slow"}, Running: 1},
 				{Scope: limit.ForAll, Calls: 16, Per: time.Second, Burst: 100}, // so that those that wait fit in a minute, and no more
 				{Name: "places", Scope: limit.ForAll, Running: 200},
 			},
-			Costs: map[string]int{"quick": 40}, Wait: time.Minute, Queue: 1, Stats: &stats,
+			Wait: time.Minute,
 		})(func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 			if req.(*mcp.CallToolRequest).Params.Name == "slow" {
 				<-ctx.Done()
@@ -262,7 +264,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 			calls.Go(func() { _, _ = h(ctx, middleware.MethodCallTool, request(fmt.Sprint(i), "slow")) })
 		}
 		synctest.Wait()
-		require.EqualValues(t, 1024, stats.Queued.Load())
+		require.EqualValues(t, 1024, stats.Queued())
 		start := time.Now()
 		require.NotNil(t, ask(h, "ada", "slow"))
 		require.Nil(t, ask(h, "ada", "quick"))
@@ -271,13 +273,13 @@ func TestTheQueueIsBounded(t *testing.T) {
 		require.Zero(t, time.Since(start))
 		cancel()
 		calls.Wait()
-		require.Zero(t, stats.Queued.Load()+stats.Running.Load())
+		require.Zero(t, stats.Queued()+stats.Running())
 	})
 }
 
 func TestPanicsAndExitsFreeTheirPlace(t *testing.T) {
-	var stats limit.Stats
-	h := limit.New(&limit.Options{Limits: []limit.Limit{{Running: 1}}, Wait: -1, Stats: &stats})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+	var stats limit.Seen
+	h := limit.NewSeen(&stats, 0, &limit.Options{Limits: []limit.Limit{{Running: 1}}, Wait: -1})(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		switch req.(*mcp.CallToolRequest).Params.Name {
 		case "panic":
 			panic(harness.Canary)
@@ -295,14 +297,14 @@ func TestPanicsAndExitsFreeTheirPlace(t *testing.T) {
 	}()
 	<-done
 	require.Nil(t, ask(h, "ada", "a"))
-	require.Zero(t, stats.Running.Load())
+	require.Zero(t, stats.Running())
 }
 
 func TestOwnerFunctions(t *testing.T) {
 	log := harness.NewLog(slog.LevelInfo)
-	var stats limit.Stats
-	h := limit.New(&limit.Options{
-		Limits: []limit.Limit{{Calls: 2, Per: time.Hour, Running: 1}}, Wait: -1, Logger: log.Logger(), Stats: &stats,
+	var stats limit.Seen
+	h := limit.NewSeen(&stats, 0, &limit.Options{
+		Limits: []limit.Limit{{Calls: 2, Per: time.Hour, Running: 1}}, Wait: -1, Logger: log.Logger(),
 		Owner: func(_ context.Context, req mcp.Request) string {
 			switch name := req.(*mcp.CallToolRequest).Params.Name; name {
 			case "panics":
@@ -317,7 +319,7 @@ func TestOwnerFunctions(t *testing.T) {
 	require.NotNil(t, ask(h, "", "panics"), "they share one bucket")
 	require.NotNil(t, ask(h, "", ""))
 	require.Nil(t, ask(h, "", "ada"))
-	require.Zero(t, stats.Running.Load())
+	require.Zero(t, stats.Running())
 	require.Len(t, log.Records(), 2, "each thing is said once: %s", log)
 
 	evil := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1, Per: time.Hour}}, Logger: slog.New(panics{slog.DiscardHandler})})(succeed)
@@ -342,11 +344,6 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 		"Options.Limits[0].Tools has an empty name":                   {Limits: []limit.Limit{{Calls: 1, Tools: []string{""}}}},
 		`Options.Limits[0].Methods names "initialize"`:                {Limits: []limit.Limit{{Calls: 1, Methods: []string{"initialize"}}}},
 		`Options.Limits[1].Name is "owner", as that of another limit`: {Limits: []limit.Limit{{Calls: 1}, {Calls: 1}}},
-		`can never pass a call of "big", which costs 3`:               {Limits: []limit.Limit{{Running: 2}}, Costs: map[string]int{"big": 3}},
-		`Options.Costs["big"] is 0; give`:                             {Costs: map[string]int{"big": 0}},
-		`Options.Costs["big"] is 1048577; give`:                       {Costs: map[string]int{"big": 1<<20 + 1}},
-		"Options.Queue is negative":                                   {Queue: -1},
-		"Options.MaxBuckets is negative":                              {MaxBuckets: -1},
 		"Options.Limits has 9 limits; give 8 at most":                 {Limits: make([]limit.Limit, 9)},
 	} {
 		func() {
@@ -378,9 +375,11 @@ func TestNoAllocationForAKnownOwner(t *testing.T) {
 		h := middleware.Chain(middleware.Render(nil), mw)(succeed)
 		return testing.AllocsPerRun(1000, func() { _, _ = h(context.Background(), middleware.MethodCallTool, req) })
 	}
-	limited := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 1 << 30, Running: 4}, {Scope: limit.PerOwnerAndTool, Running: 4}, {Scope: limit.ForAll, Running: 4}}})
+	known := limit.Limit{Calls: 1 << 20, Per: 1 << 20 * time.Second, Running: 4}
+	tool := known
+	tool.Scope = limit.PerOwnerAndTool
+	limited := limit.New(&limit.Options{Limits: []limit.Limit{known, tool, {Scope: limit.ForAll, Running: 4}}})
 	require.InDelta(t, cost(nil), cost(limited), 0)
-	require.InDelta(t, cost(nil), cost(limit.New(&limit.Options{Limits: []limit.Limit{{Running: 4}}})), 0, "whose bucket comes and goes with each call")
 	require.InDelta(t, cost(nil), cost(middleware.Chain(limited, limited)), 0, "twice, as Standard has it")
 }
 
@@ -404,12 +403,12 @@ func TestSetHeader(t *testing.T) {
 // TestManyAtOnce runs what a mutex and a queue get wrong when they do.
 func TestManyAtOnce(t *testing.T) {
 	harness.NoLeaks(t)
-	var stats limit.Stats
+	var stats limit.Seen
 	var running, most int
 	var mu sync.Mutex
-	h := limit.New(&limit.Options{
+	h := limit.NewSeen(&stats, 5, &limit.Options{
 		Limits: []limit.Limit{{Running: 2}, {Scope: limit.PerTool, Running: 3}, {Scope: limit.ForAll, Calls: 1 << 20, Per: time.Second, Running: 5}},
-		Wait:   time.Millisecond, Queue: 4, Stats: &stats, MaxBuckets: 5,
+		Wait:   time.Millisecond,
 	})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		mu.Lock()
 		running++
@@ -433,6 +432,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	calls.Wait()
 	require.LessOrEqual(t, most, 5)
-	require.Zero(t, stats.Running.Load())
-	require.Zero(t, stats.Queued.Load())
+	require.Zero(t, stats.Running())
+	require.Zero(t, stats.Queued())
 }

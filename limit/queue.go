@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,7 +18,7 @@ import (
 )
 
 // A limiter is the middleware. One mutex guards all counts, so that a call takes tokens
-// from all its buckets or from none. It is held for less than a microsecond.
+// from all its buckets or from none.
 type limiter struct {
 	Options
 
@@ -32,18 +31,14 @@ type limiter struct {
 	seed   maphash.Seed
 	epoch  time.Time
 	rated  uint8          // the limits of rates, a bit for each
-	remote *stored.Remote // what guards the shared store
+	remote *stored.Remote // guards the calls of the shared store
 
 	mu     sync.Mutex
 	table  table
 	held   map[*call.Call]hold // used if the middleware stands in a chain twice
 	turns  []*flow             // of the owners whose calls wait; the first is served first
 	queued int
-	pass   uint32
 	timer  *time.Timer
-
-	sweeper *time.Timer
-	sweeps  time.Duration // the first time in table.due when sweeper was set, zero when it has fired
 }
 
 func (l *limiter) now() time.Duration { return time.Since(l.epoch) }
@@ -61,13 +56,12 @@ type candidate struct {
 	hold
 }
 
-// A hold is what a call takes: its cost, from each of its buckets.
+// A hold is the buckets that a call takes from.
 type hold struct {
 	buckets [maxLimits]*bucket
 	n       uint8
 	counted uint8 // the limits whose tokens a shared store has counted
 	runs    bool
-	cost    int
 }
 
 // missing returns how long a call has to wait until its bucket has n tokens: zero if a
@@ -79,7 +73,18 @@ func (h *hold) missing(b *bucket, now time.Duration, n int) time.Duration {
 	return b.wait(now, n)
 }
 
-// flow are the calls of one owner that wait, in the order in which they came.
+// heldUp reports whether a bucket holds up a call, and how long it takes until the last missing
+// token is there.
+func (h *hold) heldUp(now time.Duration) (wait time.Duration, held bool) {
+	for _, b := range h.buckets[:h.n] {
+		missing := h.missing(b, now, 1)
+		held = held || missing > 0 || b.crowded(1) || b.rule.Calls < 0
+		wait = max(wait, missing)
+	}
+	return wait, held
+}
+
+// flow has the calls of one owner that wait, in the order in which they came.
 type flow struct {
 	owner   uint64
 	waiters []*waiter
@@ -113,14 +118,14 @@ func (l *limiter) admit(a *candidate) error {
 	case ok:
 		why := refusal{rule: short.rule, whose: whoseCalls(a, short.rule), why: noTokens, wait: short.wait}
 		l.release(a)
-		return l.refuse(a.ctx, why)
+		return refuse(a.ctx, why)
 	}
 	l.release(a)
-	a.hold = hold{cost: a.cost} // this server counts for itself
+	a.hold = hold{} // this server counts for itself
 	return l.enter(a)
 }
 
-// enter is admit for what this server counts.
+// enter is admit without the shared store.
 func (l *limiter) enter(a *candidate) error {
 	l.mu.Lock()
 	w, err := l.line(a, l.now())
@@ -137,7 +142,7 @@ func (l *limiter) enter(a *candidate) error {
 func (l *limiter) line(a *candidate, now time.Duration) (*waiter, error) {
 	l.table.sweep(now)
 	l.findBuckets(a)
-	if l.queued == 0 && fits(a, now) {
+	if _, held := a.heldUp(now); !held && l.queued == 0 {
 		l.grant(a, now)
 		return nil, nil //nolint:nilnil // there is nothing to wait for
 	}
@@ -172,56 +177,17 @@ func (l *limiter) bucket(a *candidate, i int) *bucket {
 
 // settle forgets those buckets of a call that are no longer in force.
 func (l *limiter) settle(h *hold) {
+	now := l.now()
 	for _, b := range h.buckets[:h.n] {
-		l.table.settle(b)
+		l.table.settle(b, now)
 	}
-	l.sweepLater()
-}
-
-// sweepLater has the table swept when the first bucket may be full, whether a call comes or not.
-func (l *limiter) sweepLater() {
-	if len(l.table.due) == 0 || l.sweeps != 0 && l.sweeps <= l.table.due[0].at {
-		return
-	}
-	l.sweeps = l.table.due[0].at
-	wait := max(l.sweeps-l.now(), sweepPause)
-	if l.sweeper != nil {
-		l.sweeper.Reset(wait)
-		return
-	}
-	limiter := weak.Make(l) // a limiter that nobody has does not stay until its buckets are full
-	l.sweeper = time.AfterFunc(wait, func() {
-		l := limiter.Value()
-		if l == nil {
-			return
-		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.table.sweep(l.now())
-		l.sweeps = 0
-		l.sweepLater()
-	})
-}
-
-// sweepPause is the shortest time between two sweeps.
-const sweepPause = time.Millisecond
-
-// fits reports whether every bucket has room for a call.
-func fits(a *candidate, now time.Duration) bool {
-	for _, b := range a.buckets[:a.n] {
-		if b.rule.Calls < 0 || b.crowded(a.cost) || a.missing(b, now, a.cost) > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func (l *limiter) grant(a *candidate, now time.Duration) {
 	for _, b := range a.buckets[:a.n] {
-		b.take(now, a.cost, a.counted&b.rule.bit != 0)
+		b.take(now, a.counted&b.rule.bit != 0)
 	}
 	a.runs = true
-	l.Stats.Running.Add(1)
 	if a.call != nil {
 		l.held[a.call] = a.hold
 	}
@@ -248,19 +214,18 @@ func (l *limiter) end(a *candidate) {
 
 func (l *limiter) free(h *hold) {
 	for _, b := range h.buckets[:h.n] {
-		b.running -= h.cost
+		b.running--
 	}
 	h.runs = false
-	l.Stats.Running.Add(-1)
 	l.settle(h)
 	if l.queued > 0 {
 		l.serve()
 	}
 }
 
-// admitted reports whether the middleware has let this very call pass already. At the
-// first item of a list, the call of the list gives back what it has taken: otherwise its
-// items could wait for what the list itself holds.
+// admitted reports whether the middleware has let this very call pass already. At the first item of a
+// list, the call of the list gives back its tokens and places. Otherwise its items could wait for those
+// of the list itself.
 func (l *limiter) admitted(c *call.Call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,7 +236,7 @@ func (l *limiter) admitted(c *call.Call) bool {
 		if list := l.held[parent]; list.runs {
 			for _, b := range list.buckets[:list.n] {
 				if b.rule.Calls > 0 && list.counted&b.rule.bit == 0 {
-					b.full -= time.Duration(list.cost) * b.rule.interval
+					b.full -= b.rule.interval
 				}
 			}
 			l.free(&list)
@@ -281,16 +246,15 @@ func (l *limiter) admitted(c *call.Call) bool {
 	return false
 }
 
-// enqueue puts a call into the queue. It returns no waiter if the call may run now or is
-// refused: because it never fits, its tokens come too late, or the queue is full. The
-// call enters the queue before that is decided, because the calls before it may wait for
-// something else.
+// enqueue puts a call into the queue. It returns no waiter if the call may run now or is refused: it
+// never fits, its tokens come too late, or the queue is full. The call enters the queue before that is
+// decided, because the calls before it may wait for other buckets.
 func (l *limiter) enqueue(a *candidate, now time.Duration) (*waiter, error) {
-	why := l.blocking(a, now)
+	why := blocking(a, now)
 	late := why.wait > l.Wait-a.waited // also if no call is to wait
 	if why.why == never || late && l.queued == 0 {
 		l.settle(&a.hold)
-		return nil, l.refuse(a.ctx, why)
+		return nil, refuse(a.ctx, why)
 	}
 	var f *flow
 	if i := slices.IndexFunc(l.turns, func(f *flow) bool { return f.owner == a.owner }); i >= 0 {
@@ -306,7 +270,7 @@ func (l *limiter) enqueue(a *candidate, now time.Duration) (*waiter, error) {
 	switch {
 	case w.granted:
 		return nil, nil //nolint:nilnil // there is nothing to wait for
-	case late || l.queued > maxQueue || len(f.waiters) > l.Queue:
+	case late || l.queued > maxQueue || len(f.waiters) > maxOwn:
 		return nil, l.giveUp(w)
 	}
 	return w, nil
@@ -315,11 +279,9 @@ func (l *limiter) enqueue(a *candidate, now time.Duration) (*waiter, error) {
 // queue counts a call that waits, or no longer does.
 func (l *limiter) queue(w *waiter, by int) {
 	for _, b := range w.buckets[:w.n] {
-		b.waiters += int32(by) //nolint:gosec // one
-		b.tokens += by * w.cost
+		b.waiters += by
 	}
 	l.queued += by
-	l.Stats.Queued.Add(int64(by))
 }
 
 // leave takes a call out of the queue. An owner who was served goes to the end.
@@ -339,33 +301,31 @@ func (l *limiter) leave(w *waiter) {
 func (l *limiter) giveUp(w *waiter) error {
 	now := l.now()
 	l.leave(w)
-	why := l.blocking(&w.candidate, now)
+	why := blocking(&w.candidate, now)
 	l.settle(&w.hold)
 	l.serve() // it may have held up others
-	return l.refuse(w.ctx, why)
+	return refuse(w.ctx, why)
 }
 
-// blocking says which limit holds a call up for longest. If none does, the call waits
-// for those before it.
-func (l *limiter) blocking(a *candidate, now time.Duration) refusal {
+// blocking returns the limit that holds a call up for longest. If none does, the call waits for the
+// calls before it.
+func blocking(a *candidate, now time.Duration) refusal {
 	by, why, longest := a.buckets[0], others, time.Duration(0)
 	for _, b := range a.buckets[:a.n] {
-		wait := a.missing(b, now, a.cost+b.tokens)
+		wait := a.missing(b, now, 1+b.waiters)
 		switch {
 		case b.rule.Calls < 0:
-			return l.refusal(a, b, never, 0)
+			return newRefusal(a, b, never, 0)
 		case wait > longest:
 			by, why, longest = b, noTokens, wait
-		case why == others && b.crowded(a.cost+b.tokens):
+		case why == others && b.crowded(1+b.waiters):
 			by, why = b, tooMany
 		}
 	}
-	return l.refusal(a, by, why, longest)
+	return newRefusal(a, by, why, longest)
 }
 
-// serve lets waiting calls run, in turns between owners, until none can. A bucket that
-// holds up a call is kept for it: no call behind it takes from that bucket in the same
-// pass, so that a call of a high cost is not overtaken for ever.
+// serve lets waiting calls run, in turns between owners, until none can.
 func (l *limiter) serve() {
 	now, soonest := l.now(), time.Duration(0)
 	for l.queued > 0 {
@@ -395,39 +355,18 @@ func (l *limiter) serve() {
 // next returns the first call that can run. If none can, it returns the time until the
 // next call has its tokens, zero if no call waits for tokens.
 func (l *limiter) next(now time.Duration) (first *waiter, soonest time.Duration) {
-	l.pass++
 	for _, f := range l.turns {
 		for _, w := range f.waiters {
-			wait, held := l.heldUp(w, now)
-			if held == 0 {
+			wait, held := w.heldUp(now)
+			if !held {
 				return w, 0
 			}
 			if wait > 0 && (soonest == 0 || wait < soonest) {
 				soonest = wait
 			}
-			if held == l.queued { // no call behind it can run
-				return nil, soonest
-			}
 		}
 	}
 	return nil, soonest
-}
-
-// heldUp marks the buckets that hold up a call. It returns how long it takes until the
-// last missing token is there, and the largest number of calls that wait for one of
-// these buckets.
-func (l *limiter) heldUp(w *waiter, now time.Duration) (wait time.Duration, held int) {
-	for _, b := range w.buckets[:w.n] {
-		if b.pass != l.pass {
-			missing := w.missing(b, now, w.cost)
-			if missing <= 0 && !b.crowded(w.cost) {
-				continue
-			}
-			b.pass, wait = l.pass, max(wait, missing)
-		}
-		held = max(held, int(b.waiters))
-	}
-	return wait, held
 }
 
 // stand waits in the queue.

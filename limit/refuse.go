@@ -33,8 +33,8 @@ const (
 	never                  // it may never run
 )
 
-// refusal returns the refusal of a call that a bucket holds up.
-func (l *limiter) refusal(a *candidate, b *bucket, why reason, wait time.Duration) refusal {
+// newRefusal returns the refusal of a call that a bucket holds up.
+func newRefusal(a *candidate, b *bucket, why reason, wait time.Duration) refusal {
 	whose := whoseCalls(a, b.rule)
 	if b.key == 0 && b.rule.Scope != ForAll { // the bucket of all calls for whose own bucket there is no room
 		whose = "for all calls together that are not counted apart"
@@ -61,10 +61,9 @@ func what(method string) string {
 	}
 }
 
-// refuse returns the refusal of the call of ctx as a fault, and counts it. If the call came over
-// HTTP, its answer gets the headers RateLimit and RateLimit-Policy.
-func (l *limiter) refuse(ctx context.Context, r refusal) error {
-	l.Stats.Refused.Add(1)
+// refuse returns the refusal of the call of ctx as a fault. If the call came over HTTP, its answer
+// gets the headers RateLimit and RateLimit-Policy.
+func refuse(ctx context.Context, r refusal) error {
 	retry := fault.Retry{ShouldRetry: true, Effect: fault.EffectNone}
 	var message, instead string
 	switch r.why {
@@ -89,15 +88,14 @@ func (l *limiter) refuse(ctx context.Context, r refusal) error {
 		Suggest(cmp.Or(r.rule.Instead, instead)).With(wire.LimitDetail, r.rule.Name).WithRetry(retry)
 }
 
-// units are the times in which people state rates.
+// units are the usual times of rates.
 var units = []struct {
 	span time.Duration
 	name string
 }{{time.Second, "a second"}, {time.Minute, "a minute"}, {time.Hour, "an hour"}, {24 * time.Hour, "a day"}}
 
-// rate says how many calls are allowed: "at most 60 calls in 1 min for each caller". With a
-// burst that is larger than the number it takes a longer time, for "at most 1 call, 10 at
-// once" makes no sense.
+// rate words a limit: "at most 60 calls in 1 min for each caller". If the burst is larger than the
+// number, rate takes a longer time: "at most 1 call, 10 at once" would make no sense.
 func (r *rule) rate(whose string) string {
 	calls, in := r.Calls, "in "+span(r.Per)
 	if r.Burst == r.Calls {

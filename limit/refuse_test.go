@@ -82,7 +82,7 @@ func TestWhatIsLimitedIsNamed(t *testing.T) {
 // a wait that is true.
 func TestWhenThereIsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := limit.New(&limit.Options{Limits: []limit.Limit{{Calls: 2, Per: time.Hour}}, Wait: -1, MaxBuckets: 3})(succeed)
+		h := limit.NewSeen(new(limit.Seen), 3, &limit.Options{Limits: []limit.Limit{{Calls: 2, Per: time.Hour}}, Wait: -1})(succeed)
 		for _, owner := range []string{"ada", "bob", "cyd", "dan", "eve"} {
 			require.Nil(t, ask(h, owner, "a"))
 		}
@@ -104,8 +104,8 @@ func TestNamesAreTheCallersOwn(t *testing.T) {
 	for name, scope := range map[string]limit.Scope{"owner and tool": limit.PerOwnerAndTool, "tool": limit.PerTool} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var stats limit.Stats
-				h := limit.New(&limit.Options{Limits: []limit.Limit{{Scope: scope, Calls: 1, Per: time.Hour}}, Wait: -1, MaxBuckets: 16, Stats: &stats})(succeed)
+				var stats limit.Seen
+				h := limit.NewSeen(&stats, 16, &limit.Options{Limits: []limit.Limit{{Scope: scope, Calls: 1, Per: time.Hour}}, Wait: -1})(succeed)
 				for i := range 5 {
 					require.Nil(t, ask(h, "eve", fmt.Sprint(i)))
 				}
@@ -115,7 +115,7 @@ func TestNamesAreTheCallersOwn(t *testing.T) {
 				for i := range 100 {
 					require.Equal(t, "at most 1 call in 1 h for all calls together that are not counted apart", ask(h, "eve", fmt.Sprint("more", i)).Message())
 				}
-				require.EqualValues(t, 4, stats.Buckets.Load())
+				require.EqualValues(t, 4, stats.Buckets())
 				require.Nil(t, ask(h, "ada", "a"))
 				require.Nil(t, ask(h, "ada", "b"))
 				require.Equal(t, fault.KindRateLimited, ask(h, "ada", "a").Kind())

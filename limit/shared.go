@@ -23,15 +23,15 @@ type shortage struct {
 	rule *rule
 }
 
-// takeShared takes the tokens of a call, which has its place here, from the shared
-// store: all of them or none, in one request. ok reports whether the store answered.
+// takeShared takes all tokens of a call from the shared store, or none, in one request. The call has
+// its place on this server already. ok reports whether the store answered.
 func (l *limiter) takeShared(a *candidate, owner string) (short shortage, ok bool) {
 	var want []store.Tokens
 	var rules []*rule
 	for set := a.counted; set != 0; set &= set - 1 {
 		r := &l.rules[bits.TrailingZeros8(set)]
 		rules = append(rules, r)
-		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: a.cost, Burst: r.Burst, Interval: r.interval})
+		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: 1, Burst: r.Burst, Interval: r.interval})
 	}
 	return stored.Ask(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
 		wait, of, err := l.Shared.Take(ctx, want...)

@@ -102,21 +102,21 @@ func TestSharedIsAskedOnceForAllLimits(t *testing.T) {
 	h := limit.New(&limit.Options{Limits: []limit.Limit{
 		{Calls: 9, Per: time.Hour},
 		{Scope: limit.PerOwnerAndTool, Calls: 9, Per: time.Hour},
-		{Scope: limit.PerTool, Calls: 2, Per: time.Hour, Running: 5},
+		{Scope: limit.PerTool, Calls: 1, Per: time.Hour, Running: 5},
 		{Scope: limit.ForAll, Calls: 9, Per: time.Minute},
 		{Name: "places", Running: 5},
-	}, Costs: map[string]int{"heavy": 2}, Wait: -1, Shared: shared})(succeed)
+	}, Wait: -1, Shared: shared})(succeed)
 	require.Nil(t, ask(h, "ada", "heavy"))
 	require.Len(t, shared.asked, 1)
 	require.Len(t, shared.asked[0], 4, "what runs at once is each server's own")
 	for _, t4 := range shared.asked[0] {
-		require.Equal(t, 2, t4.N)
+		require.Equal(t, 1, t4.N)
 	}
-	require.Equal(t, 8, shared.total())
+	require.Equal(t, 4, shared.total())
 	for range 10 {
-		require.Equal(t, "at most 2 calls in 1 h for this tool", ask(h, "bob", "heavy").Message())
+		require.Equal(t, "at most 1 call in 1 h for this tool", ask(h, "bob", "heavy").Message())
 	}
-	require.Equal(t, 8, shared.total(), "a call that one limit refuses takes of none")
+	require.Equal(t, 4, shared.total(), "a call that one limit refuses takes of none")
 	require.Len(t, shared.asked, 11)
 }
 
@@ -125,12 +125,12 @@ func TestSharedIsAskedOnceForAllLimits(t *testing.T) {
 func TestSharedTokensAreForCallsThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared, end := &taker{taken: map[string]int{}}, make(chan struct{})
-		var stats limit.Stats
-		h := limit.New(&limit.Options{Limits: []limit.Limit{
+		var stats limit.Seen
+		h := limit.NewSeen(&stats, 0, &limit.Options{Limits: []limit.Limit{
 			{Calls: 100, Per: time.Hour},
 			{Scope: limit.ForAll, Running: 1},
 			{Name: "closed", Tools: []string{"closed"}, Calls: -1},
-		}, Wait: time.Second, Queue: 1, Shared: shared, Stats: &stats})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		}, Wait: time.Second, Shared: shared})(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 			<-end
 			return fine, nil
 		})
@@ -145,7 +145,9 @@ func TestSharedTokensAreForCallsThatRun(t *testing.T) {
 		defer cancel()
 		f, _ := middleware.FaultOf(h(gone, middleware.MethodCallTool, request("bob", "a")))
 		require.Equal(t, fault.KindTimeout, f.Kind())
-		calls.Go(func() { require.Nil(t, ask(h, "bob", "a")) })
+		for range 16 {
+			calls.Go(func() { require.Nil(t, ask(h, "bob", "a")) })
+		}
 		synctest.Wait()
 		require.NotNil(t, ask(h, "bob", "a"), "the queue is full")
 		require.Equal(t, 1, shared.total())
@@ -153,11 +155,11 @@ func TestSharedTokensAreForCallsThatRun(t *testing.T) {
 
 		close(end)
 		calls.Wait()
-		require.Equal(t, 2, shared.total(), "it got its place, and then its tokens")
+		require.Equal(t, 17, shared.total(), "each got its place, and then its tokens")
 
 		shared.taken = map[string]int{shared.asked[0][0].Key: 100}
 		require.NotNil(t, ask(h, "ada", "a"))
-		require.Zero(t, stats.Running.Load()+stats.Queued.Load(), "a call that the store refuses gives its place back")
+		require.Zero(t, stats.Running()+stats.Queued(), "a call that the store refuses gives its place back")
 		require.Nil(t, ask(h, "bob", "a"))
 	})
 }

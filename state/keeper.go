@@ -27,21 +27,21 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// A keeper is what New and For have in common.
+// A keeper is the middleware.
 type keeper struct {
 	Options
 
 	owners owner.Finder
-	by     string    // stands in what this process writes
-	began  time.Time // from when its times count
+	by     string    // names this process in what it writes
+	began  time.Time // what its times count from
 }
 
-func newKeeper(who string, opts *Options) *keeper {
+func newKeeper(opts *Options) *keeper {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	of := call.Options(who + ": Options")
+	const of call.Options = "state.New: Options"
 	call.Positive(of, "Expiry", &o.Expiry, time.Hour)
 	call.Positive(of, "Limits.ValueBytes", &o.Limits.ValueBytes, 64<<10)
 	if o.Limits.PerOwner = cmp.Or(o.Limits.PerOwner, 100); o.Limits.PerOwner < 0 {
@@ -70,10 +70,10 @@ type session struct {
 
 type sessionKey struct{}
 
-func sessionOf(ctx context.Context, who string) (*session, error) {
+func sessionOf(ctx context.Context, function string) (*session, error) {
 	s, _ := ctx.Value(sessionKey{}).(*session)
 	if s == nil {
-		return nil, fmt.Errorf("%s: the context does not come from a call that passed the middleware of state.New", who)
+		return nil, fmt.Errorf("%s: the context does not come from a call that passed the middleware of state.New", function)
 	}
 	return s, nil
 }
@@ -115,7 +115,7 @@ func (s *session) place(ctx context.Context) (place, error) {
 // given returns the handle that the caller sent.
 func (s *session) given() (handle string, given bool, err error) {
 	var args map[string]json.RawMessage
-	_ = json.Unmarshal(call.ArgumentsOf(s.req), &args) // arguments that are no object have no handle
+	_ = json.Unmarshal(call.ArgumentsOf(s.req), &args) // arguments that are not an object have no handle
 	if sent := args[s.Argument]; sent != nil && json.Unmarshal(sent, &handle) != nil {
 		var received any
 		_ = json.Unmarshal(sent, &received) // which is JSON
@@ -124,11 +124,10 @@ func (s *session) given() (handle string, given bool, err error) {
 	return handle, handle != "", nil
 }
 
-// placeOf returns where the value with a handle is kept. An owner has as many places as
-// handles are allowed, and a handle ends with the number of its place: so the number of
-// handles is bounded without a count. The owner is hashed into the name and the mark: another
-// owner's handle names nothing, takes as long to be refused as one that never existed, and
-// cannot be read from the store.
+// placeOf returns where the value with a handle is kept. An owner has as many places as handles are
+// allowed, and a handle ends with the number of its place. So the number of handles is bounded without
+// a count. The owner is hashed into the name and the mark. So another owner's handle names nothing,
+// takes as long to be refused as one that never existed, and cannot be read from the store.
 func placeOf(owner string, handle Handle) place {
 	number := string(handle[strings.LastIndexByte(string(handle), '-')+1:])
 	return place{name: nameOf(owner, "place", number), mark: stored.Name("state/", "handle", owner, string(handle))}
@@ -149,12 +148,13 @@ func newHandle(number int) Handle {
 	return Handle(strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])) + "-" + strconv.Itoa(number))
 }
 
-// In the store, a value follows the mark of its place, who has written it, and when by that
-// one's clock, in ms. The clock of another process says nothing here.
-const stampSize = textSize + 8
+// In the store, a value follows the mark of its place and a stamp: the name of the process that has
+// written it, and the time by the clock of that process, in ms. To other processes the time says
+// nothing.
+const stampSize = nameSize + 8
 
-// textSize is the length of rand.Text.
-const textSize = 26
+// nameSize is the length of rand.Text.
+const nameSize = 26
 
 type content struct {
 	version store.Version // zero: nothing is kept there for this handle
@@ -165,18 +165,9 @@ type content struct {
 // farAge is more than the age of any value.
 const farAge = math.MaxInt64
 
-// load returns what is kept at a place, and puts off its expiry.
-func (k *keeper) load(ctx context.Context, p place) (content, error) {
-	c, err := k.look(ctx, p)
-	if err != nil {
-		return c, err
-	}
-	return k.putOff(ctx, p, c), nil
-}
-
 // putOff puts off the expiry of a value that was used, unless this process has just written it.
 func (k *keeper) putOff(ctx context.Context, p place, c content) content {
-	if c.version == 0 || k.Fixed || c.age <= k.Expiry/10 {
+	if c.version == 0 || c.age <= k.Expiry/10 {
 		return c
 	}
 	// If another call was faster, it has put the expiry off too.
@@ -211,8 +202,8 @@ func (k *keeper) parse(p place, item store.Item) (content, error) {
 		return content{}, nil
 	}
 	c := content{version: item.Version, data: rest[stampSize:], age: farAge}
-	if string(rest[:textSize]) == k.by {
-		at := time.Duration(binary.BigEndian.Uint64(rest[textSize:])) * time.Millisecond //nolint:gosec // it was one
+	if string(rest[:nameSize]) == k.by {
+		at := time.Duration(binary.BigEndian.Uint64(rest[nameSize:])) * time.Millisecond //nolint:gosec // it was one
 		c.age = time.Since(k.began) - at
 	}
 	return c, nil
@@ -223,40 +214,28 @@ func (k *keeper) stamped(p place, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(head, uint64(time.Since(k.began).Milliseconds())), data...) //nolint:gosec // not negative
 }
 
-// A purpose is what put is for. It decides which effect is reported if the store fails.
-type purpose uint8
-
-const (
-	creating purpose = iota // the new handle was not returned yet, so a lost value does no harm
-	updating
-	saving // the handler has run, and may have changed something else
-)
-
 // put replaces what was seen by data. It returns what is there now, and whether that is
 // data: if not, another call was faster.
-func (k *keeper) put(ctx context.Context, why purpose, p place, seen content, data []byte) (content, bool, error) {
+func (k *keeper) put(ctx context.Context, p place, seen content, data []byte) (content, bool, error) {
 	if len(data) > k.Limits.ValueBytes {
 		return content{}, false, errTooLarge
 	}
-	ttl := k.Expiry
-	if k.Fixed && seen.version != 0 {
-		ttl = store.KeepTTL
-	}
-	item, ok, err := k.Store.Swap(k.within(ctx), p.name, seen.version, k.stamped(p, data), ttl)
+	item, ok, err := k.Store.Swap(k.within(ctx), p.name, seen.version, k.stamped(p, data), k.Expiry)
 	if err != nil {
-		return content{}, false, k.refusal(err, why)
+		return content{}, false, k.refusal(err)
 	}
 	now, err := k.parse(p, item)
 	return now, ok, err
 }
 
-// read reads the value at a place into pointer, and returns what it is compared with
-// to see whether it was changed.
+// read reads the value at a place into pointer, and puts off its expiry. It returns what the value is
+// compared with to see whether it was changed.
 func (k *keeper) read(ctx context.Context, p place, pointer any) (content, error) {
-	c, err := k.load(ctx, p)
+	c, err := k.look(ctx, p)
 	if err != nil {
 		return content{}, err
 	}
+	c = k.putOff(ctx, p, c)
 	if c.version == 0 {
 		c.data, err = k.encode(pointer)
 		return c, err
@@ -293,32 +272,40 @@ func (v *taken) save(ctx context.Context, k *keeper) error {
 	if err != nil || bytes.Equal(data, v.before.data) {
 		return err
 	}
-	now, ok, err := k.put(ctx, saving, v.place, v.before, data)
+	now, ok, err := k.put(ctx, v.place, v.before, data)
 	switch {
 	case err != nil:
-		return err
+		return unsaved(err)
 	case ok:
 		return nil
-	case now.version == 0 && (k.Fixed || time.Since(v.read) >= k.Expiry-k.Expiry/10):
+	case now.version == 0 && time.Since(v.read) >= k.Expiry-k.Expiry/10:
 		return k.begin(errExpired)
 	case now.version != 0 && bytes.Equal(now.data, v.before.data): // another call has only put off its end
-		if _, ok, err = k.put(ctx, saving, v.place, now, data); err != nil || ok {
-			return err
+		if _, ok, err = k.put(ctx, v.place, now, data); err != nil || ok {
+			return unsaved(err)
 		}
 	}
 	return errConflict
 }
 
+// unsaved says of a full store that the changes of the call are lost. Other errors stay as they are.
+func unsaved(err error) error {
+	if f, ok := err.(*fault.Error); ok && f.Code() == errTooManyBytes.Code() { //nolint:errorlint // put has made it
+		return f.WithMessage(f.Message() + ", and what this call changed in this one was not saved")
+	}
+	return err
+}
+
 // maxUpdates is how often an update is tried again while others are faster.
 const maxUpdates = 100
 
-func update[T any](ctx context.Context, k *keeper, p place, change func(*T) error) (T, error) {
+func update[T any](ctx context.Context, k *keeper, p place, change func(*T) error) error {
 	c, err := k.look(ctx, p)
 	for try := range maxUpdates {
-		var value, none T
 		if err != nil {
-			return none, err
+			return err
 		}
+		var value T
 		if c.version != 0 {
 			err = k.decode(c.data, &value)
 		}
@@ -327,28 +314,25 @@ func update[T any](ctx context.Context, k *keeper, p place, change func(*T) erro
 		}
 		if err != nil {
 			k.putOff(ctx, p, c) // it was used
-			return none, err
+			return err
 		}
 		data, err := k.encode(&value)
 		if err != nil {
-			return none, err
+			return err
 		}
-		now, ok, err := k.put(ctx, updating, p, c, data)
+		now, ok, err := k.put(ctx, p, c, data)
 		switch {
-		case err != nil:
-			return none, err
-		case ok:
-			return value, nil
+		case err != nil || ok:
+			return err
 		case now.version == 0 && p.mark != "":
-			return none, k.unknown() // deleted meanwhile
+			return k.unknown() // deleted meanwhile
 		}
 		c = now
 		if !pause(ctx, try) {
-			return none, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	var none T
-	return none, errBusy
+	return errBusy
 }
 
 // pause waits for a random time, longer with each try, so that one of many callers comes
@@ -367,15 +351,16 @@ func pause(ctx context.Context, try int) bool {
 	}
 }
 
-func create[T any](ctx context.Context, k *keeper, owner string, value T) (Handle, error) {
-	data, err := k.encode(&value)
+// create keeps a new value in a free place of its owner.
+func (k *keeper) create(ctx context.Context, owner string, value any) (Handle, error) {
+	data, err := k.encode(value)
 	if err != nil {
 		return "", err
 	}
 	first := mathrand.IntN(k.Limits.PerOwner)
 	for try := range k.Limits.PerOwner {
 		handle := newHandle((first + try) % k.Limits.PerOwner)
-		if _, ok, err := k.put(ctx, creating, placeOf(owner, handle), content{}, data); err != nil {
+		if _, ok, err := k.put(ctx, placeOf(owner, handle), content{}, data); err != nil {
 			return "", err
 		} else if ok {
 			return handle, nil
@@ -406,14 +391,14 @@ func (k *keeper) remove(ctx context.Context, p place) error {
 	return errBusy
 }
 
-// The errors that a caller gets. A handler that meets one may have changed something before, so none of
+// The errors that a caller gets. A handler may have changed something before it meets one, so none of
 // them says that nothing was done.
 var (
 	errUnknown = fault.New(fault.KindNotFound, "this handle is not known: it has expired, or there never was one").
 			WithCode("UNKNOWN_HANDLE")
 
 	errNoOwner = fault.Generic(fault.KindInternal).
-			Because(errors.New("state: nobody knows who is calling; over HTTP, authenticate callers so that TokenInfo.UserID is set, or set Options.Owner"))
+			Because(errors.New("state: the caller is unknown; over HTTP, authenticate callers so that TokenInfo.UserID is set, or set Options.Owner"))
 
 	errTooMany = fault.New(fault.KindRateLimited, "there are too many open conversations").
 			WithCode("TOO_MANY_HANDLES").
@@ -456,22 +441,18 @@ func (k *keeper) begin(f *fault.Error) error {
 
 // refusal turns an error of a write into what the caller may know of it. All that an owner has now
 // expires within Expiry, so no wait is longer.
-func (k *keeper) refusal(err error, why purpose) error {
+func (k *keeper) refusal(err error) error {
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
 		return errTooLarge.Because(err)
 	case !errors.Is(err, store.ErrManyBytes):
 		return unavailable(err)
 	}
-	f := errTooManyBytes
-	if why == saving {
-		f = f.WithMessage(f.Message() + ", and what this call changed in this one was not saved")
-	}
 	wait := k.Expiry
 	if room := (*store.RoomError)(nil); errors.As(err, &room) && room.After > 0 {
 		wait = room.After
 	}
-	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectUnknown})
+	return errTooManyBytes.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectUnknown})
 }
 
 // unavailable turns an error of the store into what the caller may know of it.

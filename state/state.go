@@ -9,13 +9,12 @@
 //	// In the tool add_item, which has an argument "cart":
 //	err := state.Update(ctx, func(c *Cart) error { c.Items = append(c.Items, item); return nil })
 //
-// A value is kept under its owner and its handle. The owner is the caller: the
-// authenticated user, unless Options.Owner says otherwise. The handle is 128 random bits
-// and the number of one of the owner's places, made by [Create]. Another owner's handle is
-// answered exactly like one that never existed.
+// A value is kept under its owner and its handle. The owner is the authenticated user, unless
+// Options.Owner says otherwise. [Create] makes the handle: 128 random bits and the number of one of
+// the owner's places. Another owner's handle is answered exactly like one that never existed.
 //
 // Where a call has no handle, its value is that of the session, which HTTP clients
-// before 2026-07-28 have, or that of the connection, over stdio: it needs no handle,
+// before 2026-07-28 have, or over stdio that of the connection. It needs no handle,
 // begins as the zero value, and lasts as long as the session or the pipe. A call over
 // HTTP since 2026-07-28 has neither, so its tools need the argument.
 //
@@ -38,7 +37,7 @@ import (
 	"github.com/mcpchain/mcpchain/store"
 )
 
-// Options configure [New] and [For]. The zero value is the recommended default.
+// Options configure [New]. The zero value is the recommended default.
 type Options struct {
 	// Store keeps the values. Nil means a store in the memory of this process, which
 	// other servers do not see and which does not survive it.
@@ -62,12 +61,6 @@ type Options struct {
 	// Expiry is how long a value is kept after its last use, at worst a tenth less. Zero
 	// means an hour.
 	Expiry time.Duration
-
-	// Fixed counts Expiry from when the value was made.
-	Fixed bool
-
-	// SaveFailed saves what a handler changed although it failed.
-	SaveFailed bool
 
 	// Limits bounds what is kept.
 	Limits Limits
@@ -119,16 +112,16 @@ func (h Handle) LogValue() slog.Value {
 
 // New returns a middleware that lets handlers use [From], [Update], [Create] and
 // [Delete]. opts may be nil. A call that uses none of them costs nothing but its
-// context. It panics when an option makes no sense.
+// context. New panics when an option makes no sense.
 func New(opts *Options) mcp.Middleware {
-	k := newKeeper("state.New", opts)
+	k := newKeeper(opts)
 	return call.WrapLayer("state.New", call.Func(func(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if c.Quiet() || c.Notification() {
 			return next(ctx, c.Method(), req)
 		}
 		s := &session{keeper: k, req: req}
 		res, err := next(context.WithValue(ctx, sessionKey{}, s), c.Method(), req)
-		if v := s.taken(); v != nil && (k.SaveFailed || !failure.Failed(res, err)) {
+		if v := s.taken(); v != nil && !failure.Failed(res, err) {
 			if err := v.save(context.WithoutCancel(ctx), k); err != nil {
 				return nil, err
 			}
@@ -137,11 +130,10 @@ func New(opts *Options) mcp.Middleware {
 	}), nil)
 }
 
-// From returns the value of the conversation that the call belongs to, to be read and
-// changed until the handler returns. When the handler has succeeded, the middleware
-// saves it if it was changed; if another call has changed it meanwhile, the call fails
-// with a conflict and nothing is saved. Every From of a call returns the same
-// pointer; it may not be used by several goroutines at the same time.
+// From returns the value of the conversation that the call belongs to, to be read and changed until
+// the handler returns. When the handler has succeeded, the middleware saves a changed value. If
+// another call has changed it meanwhile, the call fails with a conflict and nothing is saved. Every
+// From of a call returns the same pointer. It may not be used by several goroutines at the same time.
 func From[T any](ctx context.Context) (*T, error) {
 	s, err := sessionOf(ctx, "state.From")
 	if err != nil {
@@ -188,8 +180,7 @@ func Update[T any](ctx context.Context, change func(*T) error) error {
 	if err != nil {
 		return err
 	}
-	_, err = update(ctx, s.keeper, p, change)
-	return err
+	return update(ctx, s.keeper, p, change)
 }
 
 // Create keeps a new value for the caller and returns its handle, to be given to the
@@ -203,7 +194,7 @@ func Create[T any](ctx context.Context, value T) (Handle, error) {
 	if owner == "" {
 		return "", errNoOwner
 	}
-	return create(ctx, s.keeper, owner, value)
+	return s.create(ctx, owner, &value)
 }
 
 // Delete removes the value of the conversation that the call belongs to. It is no

@@ -256,9 +256,7 @@ func TestOnlyWhatChangedIsSaved(t *testing.T) {
 	require.Equal(t, writes, spy.writes, "nothing of a call that failed")
 	require.NoError(t, do(t, mw, "alice", h, change(nil)))
 	require.Equal(t, writes+1, spy.writes)
-	require.Error(t, do(t, state.New(&state.Options{Store: spy, SaveFailed: true}), "alice", h, change(failed)))
-	require.Equal(t, writes+3, spy.writes, "unless it is asked for; what another server wrote is put off")
-	require.Equal(t, 2, mustLook(t, mw, "alice", h).Count)
+	require.Equal(t, 1, mustLook(t, mw, "alice", h).Count)
 
 	spy.fails = true
 	err := do(t, mw, "alice", h, change(nil))
@@ -310,32 +308,29 @@ func TestAnUpdateThatFailsChangesNothing(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sliding, fixed := state.New(&state.Options{Expiry: time.Hour}), state.New(&state.Options{Expiry: time.Hour, Fixed: true})
-		h, f := begin(t, sliding, "alice", cart{}), begin(t, fixed, "alice", cart{})
+		sliding := state.New(&state.Options{Expiry: time.Hour})
+		h := begin(t, sliding, "alice", cart{})
 		for range 5 {
 			time.Sleep(10 * time.Minute)
 			mustLook(t, sliding, "alice", h)
-			require.NoError(t, raise(t, fixed, "alice", f))
 		}
 		time.Sleep(10*time.Minute + time.Second)
 		mustLook(t, sliding, "alice", h)
-		_, err := look(t, fixed, "alice", f)
-		require.Equal(t, fault.KindNotFound, kindOf(err), "an hour after it was made")
 		time.Sleep(54 * time.Minute)
 		mustLook(t, sliding, "alice", h)
 		time.Sleep(61 * time.Minute)
-		_, err = look(t, sliding, "alice", h)
+		_, err := look(t, sliding, "alice", h)
 		require.Equal(t, fault.KindNotFound, kindOf(err))
 	})
 }
 
-// TestNoClockOfAnotherServer is asked when a value ends: what another one wrote is put off when it is
-// used, however old it says it is, and a fixed end stays where the store has it.
+// TestNoClockOfAnotherServer decides when a value ends: what another one wrote is put off when it is
+// used, however old it says it is.
 func TestNoClockOfAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		timed := &timed{Store: store.NewMemory(nil)}
-		server := func(fixed bool) mcp.Middleware { return state.New(&state.Options{Store: timed, Fixed: fixed}) }
-		a, b := server(false), server(false)
+		memory := store.NewMemory(nil)
+		server := func() mcp.Middleware { return state.New(&state.Options{Store: memory}) }
+		a, b := server(), server()
 		h := begin(t, a, "alice", cart{})
 		time.Sleep(3 * time.Minute)
 		mustLook(t, b, "alice", h)
@@ -343,29 +338,7 @@ func TestNoClockOfAnotherServer(t *testing.T) {
 		mustLook(t, a, "alice", h)
 		time.Sleep(59 * time.Minute)
 		mustLook(t, b, "alice", h)
-
-		h = begin(t, server(true), "alice", cart{})
-		timed.ttls = nil
-		for _, s := range []mcp.Middleware{server(true), server(true)} {
-			time.Sleep(29 * time.Minute)
-			require.NoError(t, raise(t, s, "alice", h))
-		}
-		require.Equal(t, []time.Duration{store.KeepTTL, store.KeepTTL}, timed.ttls)
-		time.Sleep(2 * time.Minute)
-		_, err := look(t, server(true), "alice", h)
-		require.Equal(t, fault.KindNotFound, kindOf(err))
 	})
-}
-
-type timed struct {
-	store.Store
-
-	ttls []time.Duration
-}
-
-func (s *timed) Swap(ctx context.Context, key string, old store.Version, value []byte, ttl time.Duration) (store.Item, bool, error) {
-	s.ttls = append(s.ttls, ttl)
-	return s.Store.Swap(ctx, key, old, value, ttl)
 }
 
 // TestPuttingOffTheEndIsNoChange proves that a call which only looks does not make
@@ -564,7 +537,6 @@ func TestAValueThatExpiresDuringFrom(t *testing.T) {
 	}{
 		"expired": {runs: time.Hour, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
 		"put off": {begin: 50 * time.Minute, runs: 59 * time.Minute},
-		"fixed":   {opts: state.Options{Fixed: true}, begin: 50 * time.Minute, runs: 10 * time.Minute, kind: fault.KindNotFound, says: "this conversation expired while the call ran"},
 		"its place is another's": {opts: state.Options{Limits: state.Limits{PerOwner: 1}}, runs: time.Hour, other: func(t *testing.T, mw mcp.Middleware, _ string) {
 			t.Helper()
 			begin(t, mw, "alice", cart{})
@@ -724,32 +696,10 @@ func TestAConnectionHasAValue(t *testing.T) {
 	}
 }
 
-func TestTyped(t *testing.T) {
-	opts := &state.Options{Store: store.NewMemory(nil)}
-	mw, typed := state.New(opts), state.For[cart](opts)
-	h := begin(t, mw, "alice", cart{Count: 1})
-	got, err := typed.Get(t.Context(), "user:alice", state.Handle(h))
-	require.NoError(t, err)
-	require.Equal(t, 1, got.Count)
-	got, err = typed.Update(t.Context(), "user:alice", state.Handle(h), func(c *cart) error { c.Count++; return nil })
-	require.NoError(t, err)
-	require.Equal(t, 2, got.Count)
-	require.Equal(t, 2, mustLook(t, mw, "alice", h).Count)
-	_, err = typed.Get(t.Context(), "user:bob", state.Handle(h))
-	require.ErrorIs(t, err, fault.KindNotFound)
-	other, err := typed.Create(t.Context(), "user:bob", cart{Count: 9})
-	require.NoError(t, err)
-	require.Equal(t, 9, mustLook(t, mw, "bob", string(other)).Count)
-	require.NoError(t, typed.Delete(t.Context(), "user:bob", other))
-	_, err = typed.Update(t.Context(), "user:bob", other, func(*cart) error { return nil })
-	require.ErrorIs(t, err, fault.KindNotFound)
-}
-
 func TestProgrammersErrors(t *testing.T) {
 	for want, wrong := range map[string]func(){
 		"state.New: Options.Expiry is negative; leave it zero for the default":            func() { state.New(&state.Options{Expiry: -1}) },
 		"state.New: Options.Limits.ValueBytes is negative; leave it zero for the default": func() { state.New(&state.Options{Limits: state.Limits{ValueBytes: -1}}) },
-		"state.For: Options.Store is nil; give the store that the middleware has":         func() { state.For[cart](nil) },
 	} {
 		require.PanicsWithValue(t, want, wrong)
 	}

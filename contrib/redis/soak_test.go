@@ -273,13 +273,20 @@ func soak(t *testing.T, most int, redisAddr string, restart func()) {
 	l.mu.Unlock()
 	direct := goredis.NewClient(&goredis.Options{Addr: redisAddr, ContextTimeoutEnabled: true})
 	defer func() { _ = direct.Close() }()
-	typed := state.For[tally](&state.Options{Store: mcpredis.New(direct, nil), Limits: state.Limits{ValueBytes: 1 << 20}})
+	var kept *tally
+	look := state.New(&state.Options{Store: mcpredis.New(direct, nil), Owner: ownerOf, Limits: state.Limits{ValueBytes: 1 << 20}})(
+		func(ctx context.Context, _ string, _ mcp.Request) (_ mcp.Result, err error) {
+			kept, err = state.From[tally](ctx)
+			return &mcp.CallToolResult{}, err
+		})
 	for g := range groups {
 		paid += calls[g].Load()
 		updates += counted[g].Load()
-		value, err := typed.Get(ctx, fmt.Sprint("own:group", g), state.Handle(handles[g]))
+		_, err := look(ctx, "tools/call", &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
+			Meta: mcp.Meta{"owner": fmt.Sprint("group", g)}, Name: "look", Arguments: json.RawMessage(`{"handle":"` + handles[g] + `"}`),
+		}})
 		require.NoError(t, err)
-		require.EqualValues(t, counted[g].Load(), value.N)
+		require.EqualValues(t, counted[g].Load(), kept.N)
 	}
 	require.Equal(t, executed, paid, "each payment was made, and none that nobody heard of")
 	t.Logf("%d payments and %d updates, %d repetitions", paid, updates, again.Load())

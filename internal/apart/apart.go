@@ -1,5 +1,5 @@
-// Package apart runs functions that may have to be given up: a log that hangs, a store that
-// does not answer, an item or a part or a whole call that ignores its context.
+// Package apart runs functions that may have to be given up. Examples are a log that hangs, a store that
+// does not answer, and an item, a part or a call that ignores its context.
 package apart
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/mcpchain/mcpchain/internal/safe"
 )
 
-// Grace is how long a function may take to return by itself when its time is over: its own error
-// says more than that it took too long.
+// Grace is how long a function may take to return by itself when its time is over. Its own error says
+// more than a timeout does.
 const Grace = 20 * time.Millisecond
 
-// ErrGoexit is the error of a function that ended its goroutine.
+// ErrGoexit is the error of a function that has ended its goroutine.
 var ErrGoexit = errors.New("it ended its goroutine with runtime.Goexit")
 
 // A Work is a function that runs in a goroutine of its own, because only that survives a function
-// that blocks or calls [runtime.Goexit]. Who does not wait for it any more has given it up; nothing
-// else happens then. All methods may be called concurrently.
+// that blocks or calls [runtime.Goexit]. A caller that no longer waits has given it up; nothing else
+// happens then. All methods may be called concurrently.
 type Work[T any] struct {
 	done  chan struct{}
 	value T
@@ -36,7 +36,6 @@ func Go[T any](f func() (T, error)) *Work[T] {
 				w.err = fault.Panicked(p, 1)
 			}
 		}()
-		deepen(false)
 		w.value, w.err = f()
 	}()
 	return w
@@ -45,7 +44,7 @@ func Go[T any](f func() (T, error)) *Work[T] {
 // Done is closed when the function has returned.
 func (w *Work[T]) Done() <-chan struct{} { return w.done }
 
-// Result returns what the function returned, when it has.
+// Result waits for the function, and returns what it returned.
 func (w *Work[T]) Result() (T, error) {
 	<-w.done
 	return w.value, w.err
@@ -78,7 +77,7 @@ func (w *Work[T]) Until(over <-chan struct{}, grace time.Duration) bool {
 	}
 }
 
-// Reason returns the error of a function that ran apart as it is worded for a record.
+// Reason words the error of a function that ran apart for a record.
 func Reason(err error) error {
 	if panicked, ok := err.(*fault.PanicError); ok {
 		return errors.New("it panicked: " + safe.Value(panicked.Value))

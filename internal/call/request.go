@@ -72,22 +72,6 @@ var methods = map[string]struct {
 	MethodListRoots:             {client: true},
 }
 
-// KnownMethod reports whether a method is one of the protocol, or clearly none of it, such as
-// "acme/search". It is false for a name that only looks like the protocol's, such as "tool/call".
-func KnownMethod(method string) bool {
-	if _, known := methods[method]; known {
-		return true
-	}
-	family, name, qualified := strings.Cut(method, "/")
-	for other := range methods {
-		known, _, _ := strings.Cut(other, "/")
-		if strings.TrimSuffix(known, "s") == strings.TrimSuffix(family, "s") {
-			return false
-		}
-	}
-	return qualified && name != ""
-}
-
 // Other replaces, in a label, every text that a caller could have invented.
 const Other = "_other"
 

@@ -187,7 +187,7 @@ func refusals(add func(string, func(*world, harness.Place))) {
 	add("running limit", func(w *world, at harness.Place) {
 		w.unordered = true
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Limit = limit.New(&limit.Options{Owner: me, Wait: time.Second, Queue: 1, Logger: w.logger(), Limits: []limit.Limit{{Running: 1}}})
+			o.Limit = limit.New(&limit.Options{Owner: me, Wait: time.Second, Logger: w.logger(), Limits: []limit.Limit{{Running: 1}}})
 		}, "no annotations", one(func(_ context.Context, req mcp.Request) (mcp.Result, error) {
 			time.Sleep(10 * time.Second)
 			return harness.Success(req), nil

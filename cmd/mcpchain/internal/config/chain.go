@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -32,7 +33,7 @@ type Parts struct {
 // A Store is what many of these programs share.
 type Store interface {
 	store.Store
-	limit.Taker
+	Take(ctx context.Context, tokens ...store.Tokens) (wait time.Duration, of int, err error)
 }
 
 // Chain returns the middlewares.
