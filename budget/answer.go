@@ -72,7 +72,7 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 		if value == nil {
 			out, cuts = x.cutBlocks(bound)
 		} else if out, cuts = x.cutJSON(value, at, bound, valid); out == nil {
-			return 0, 0 // it never will fit
+			return 0, 0 // it will never fit
 		}
 		x.kept.judge(x.owner, cuts)
 		x.note(out, cuts)
@@ -232,7 +232,7 @@ func (x *answer) note(out *mcp.CallToolResult, cuts []*entry) {
 		fmt.Fprintf(&text, "Shown: %d of %d %s%s.", l.Shown, l.Total, l.Unit, of(l.Path))
 		switch {
 		case l.Cursor != "":
-			text.WriteString(x.howToGet(l.Cursor))
+			text.WriteString(howToGet(l.Cursor))
 		case x.more && e.verdict == later:
 			text.WriteString(" The rest cannot be shown: " + x.held(e) + ". Ask for less at a time, if the tool allows it.")
 		default:
@@ -249,11 +249,11 @@ func (x *answer) note(out *mcp.CallToolResult, cuts []*entry) {
 
 // held says why an entry is not kept, and when it could be.
 func (x *answer) held(e *entry) string {
-	who := "this conversation holds"
+	holder := "this conversation holds"
 	if x.owner == "" {
-		who = "callers without an identity hold"
+		holder = "callers without an identity hold"
 	}
-	return who + " more than the server keeps, and there is room again in " + words.Wait(time.Until(e.free))
+	return holder + " more than the server keeps, and there is room again in " + words.Wait(time.Until(e.free))
 }
 
 func of(path string) string {
@@ -263,8 +263,8 @@ func of(path string) string {
 	return " of '" + path + "'"
 }
 
-func (b *budget) howToGet(cursor string) string {
-	return fmt.Sprintf(` For the rest call %s {"cursor":"%s"}`, b.ReadMore, cursor)
+func howToGet(cursor string) string {
+	return fmt.Sprintf(` For the rest call %s {"cursor":"%s"}`, readMore, cursor)
 }
 
 // tooLarge is the failure of a call whose answer cannot be made to fit.
@@ -291,7 +291,7 @@ func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	e := []*entry{x.restOf(all, run{blocks: all})}
 	switch x.kept.judge(x.owner, e); {
 	case x.kept.put(x.owner, e) && e[0].verdict == keeps:
-		f = f.Step("Read the answer in parts", x.ReadMore, map[string]any{"cursor": e[0].Cursor})
+		f = f.Step("Read the answer in parts", readMore, map[string]any{"cursor": e[0].Cursor})
 	case e[0].verdict == later:
 		f = f.WithMessage(f.Message() + ". It cannot be read in parts either: " + x.held(e[0]))
 	}

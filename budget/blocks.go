@@ -200,7 +200,7 @@ func sentence(text string, most int) int {
 	if most >= len(text) {
 		return len(text)
 	}
-	most = characters(text, 0, max(0, most))
+	most = characters(text, max(0, most))
 	for _, end := range []string{"\n\n", ". ", ".\n", "\n", " "} {
 		if i := strings.LastIndex(text[:most], end); i >= most/2 && i > 0 {
 			return i + len(end)
@@ -209,13 +209,13 @@ func sentence(text string, most int) int {
 	return most
 }
 
-// characters returns where the last whole character in text[from:to] ends, or to if there is none.
+// characters returns where the last whole character in text[:to] ends, or to if there is none.
 // It looks no further back than a character is long.
-func characters(text string, from, to int) int {
+func characters(text string, to int) int {
 	if to >= len(text) {
 		return len(text)
 	}
-	for i := to; i > from && i > to-utf8.UTFMax; i-- {
+	for i := to; i > 0 && i > to-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {
 			return i
 		}
