@@ -2,9 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -29,12 +26,6 @@ const (
 	// schema is unknown, only the names of arguments are recorded.
 	Redacted Arguments = iota
 
-	// Hashed records the HMAC-SHA-256 of the arguments, which [Log.HashArguments]
-	// computes for a comparison. It needs a Log with a key: there are few enough amounts,
-	// names, dates and card numbers to try them all, and a hash without a key would confirm
-	// each guess.
-	Hashed
-
 	// Omitted records nothing.
 	Omitted
 )
@@ -46,8 +37,6 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 	raw := call.ArgumentsOf(req)
 	switch {
 	case len(raw) == 0 || a.Arguments == Omitted:
-	case a.Arguments == Hashed:
-		rec.ArgumentsHash = a.Log.HashArguments(raw)
 	case len(raw) > maxArguments:
 		rec.ArgumentsBytes = len(raw)
 	default:
@@ -81,21 +70,4 @@ func decode(raw []byte) (v any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	return v, dec.Decode(&v)
-}
-
-// HashArguments returns the hash that a record has for [Hashed] arguments, so that an auditor can
-// find the calls with given arguments. It is the HMAC-SHA-256, under a key that is derived from the
-// Log's, of the canonical JSON (RFC 8785, but numbers keep all their digits), so that blanks, the
-// order of names and the notation of numbers do not matter. Arguments that two readers could take for
-// different things have the HMAC of their bytes. It returns "" if the Log has no key.
-func (l *Log) HashArguments(raw json.RawMessage) string {
-	if l.key == nil {
-		return ""
-	}
-	if one, err := jsons.Canonical(raw); err == nil {
-		raw = one
-	}
-	mac := hmac.New(sha256.New, derived(l.key, "arguments"))
-	mac.Write(raw)
-	return hex.EncodeToString(mac.Sum(nil))
 }

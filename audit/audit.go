@@ -11,8 +11,7 @@
 // A call that cannot change anything is one record, of the event "call". Any other call,
 // such as that of a tool that is not annotated as read-only, is two: "begin" is on disk
 // before the handler runs, and "end" says how the call ended. The answer goes out when they
-// are on disk; [FileOptions.Sync] can have calls wait for less. A begin without an end is a call
-// that may have taken effect. Records look like this, each on one line:
+// are on disk. A begin without an end is a call that may have taken effect. Records look like this, each on one line:
 //
 //	{"seq":2,"time":"2026-07-28T12:00:00Z","event":"begin","method":"tools/call","target":"pay","owner":"user:ada",
 //	"arguments":{"amount":20,"card":"[redacted]"},"reference":"0198c7f2-...","prev":"5f0c...","hash":"e7d1..."}
@@ -80,8 +79,7 @@ type Options struct {
 	GoOn bool
 
 	// Arguments says what is recorded of the arguments of a call. The zero value is
-	// [Redacted]. If they have more than 16 KiB, only their size is recorded, unless they are
-	// [Hashed].
+	// [Redacted]. If they have more than 16 KiB, only their size is recorded.
 	Arguments Arguments
 
 	// Owner returns the caller of a request, "" if it is unknown. It may be called
@@ -95,8 +93,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// New returns a middleware that records calls. It panics without a Log, and when options
-// exclude each other.
+// New returns a middleware that records calls. It panics without a Log.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {
@@ -106,9 +103,7 @@ func New(opts *Options) mcp.Middleware {
 	case o.Log == nil:
 		panic("audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns")
 	case o.Arguments > Omitted:
-		panic("audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them")
-	case o.Arguments == Hashed && o.Log.key == nil:
-		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
+		panic("audit.New: Options.Arguments is neither Redacted nor Omitted; give one of them")
 	}
 	a := &auditor{Options: o, owners: owner.Finder{Func: o.Owner}}
 	return call.WrapLayer("audit.New", call.Func(a.run), nil)
@@ -144,7 +139,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 			return nil, errNotMade.Because(err)
 		}
 		rec.Event, rec.Begin = eventEnd, seq
-		rec.Arguments, rec.ArgumentsHash, rec.ArgumentsBytes = nil, "", 0
+		rec.Arguments, rec.ArgumentsBytes = nil, 0
 	}
 	returned := false
 	defer func() {
