@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/sink"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -249,7 +250,7 @@ func (a *attempt) hold(ctx context.Context) (ok bool) {
 	if held, err := a.lease.Renew(ctx, leaseFor); held || err != nil {
 		return held
 	}
-	lease, _, err := store.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor)
+	lease, _, err := stored.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor)
 	if lease == nil { // another attempt looks at the record, or runs
 		return err == nil
 	}
@@ -298,7 +299,7 @@ func (a *attempt) undo(ctx context.Context) (err error) {
 		return err
 	}
 	if a.lease == nil {
-		if a.lease, _, err = store.Acquire(ctx, a.Store, a.live(), []byte(a.holder), time.Second); a.lease == nil {
+		if a.lease, _, err = stored.Acquire(ctx, a.Store, a.live(), []byte(a.holder), time.Second); a.lease == nil {
 			return err
 		}
 	}

@@ -67,6 +67,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/sink"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
@@ -240,7 +241,7 @@ type attempt struct {
 	at     store.Version // of the record that says that the handler runs
 
 	mu    sync.Mutex // guards what follows while the handler runs
-	lease *store.Lease
+	lease *stored.Lease
 	over  bool // the record says how the call ended, or belongs to another attempt
 }
 
@@ -362,7 +363,7 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 			return a.storeFailed(ctx, err)
 		}
 		var begun []store.Done
-		a.lease, _, begun, err = store.AcquireWith(ctx, a.Store, a.live(), []byte(a.holder), leaseFor, a.begin(0, mine))
+		a.lease, begun, err = stored.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor, a.begin(0, mine))
 		switch {
 		case err != nil:
 			return a.notBegun(ctx, err)
@@ -427,7 +428,7 @@ func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp
 // notBegun answers a call whose record was refused by the store, or may have been written
 // although there was an error.
 func (a *attempt) notBegun(ctx context.Context, err error) (mcp.Result, error) {
-	if store.NotStored(err) {
+	if stored.NotStored(err) {
 		a.drop(ctx)
 	} else {
 		a.later(a.undo, func() {})

@@ -63,13 +63,6 @@ func NewMemory(opts *MemoryOptions) *Memory {
 	return &Memory{most: cmp.Or(o.MaxBytes, 64<<20), entries: map[string]*entry{}, groups: map[string]*group{}}
 }
 
-// Len returns how many values are kept, including expired ones that were not yet removed.
-func (m *Memory) Len() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.entries)
-}
-
 // Get implements [Store].
 func (m *Memory) Get(_ context.Context, key string) (Item, error) {
 	m.mu.Lock()

@@ -1,6 +1,6 @@
-// Package stored holds what the middlewares have in common that keep something in a store: names
-// of entries (name.go), what is said when a store fails, and a store that several servers share and
-// that each can do without (remote.go).
+// Package stored has what the middlewares share that keep something in a store: names of entries and
+// the failures of a store (name.go), a lease (lease.go), and a store that several servers share and that
+// each can do without (remote.go).
 package stored
 
 import (
@@ -87,4 +87,14 @@ func Failed(err error, what string, effect fault.Effect) error {
 	retry, _ := f.Retry()
 	retry.Effect = effect
 	return f.WithRetry(retry)
+}
+
+// NotStored reports whether an error of a store says that nothing was stored.
+func NotStored(err error) bool {
+	for _, sure := range [...]error{store.ErrFull, store.ErrManyKeys, store.ErrManyBytes, store.ErrTooLarge, store.ErrNotCounter, store.ErrRange, store.ErrTTL, store.ErrRefused} {
+		if errors.Is(err, sure) {
+			return true
+		}
+	}
+	return false
 }
