@@ -73,7 +73,7 @@ func (a *attempt) rerunnable() bool {
 type record struct {
 	Holder string `json:"h"` // the attempt that wrote it, so that each record differs from all others
 	Args   string `json:"a"` // a hash
-	Done   bool   `json:"d"` // false: the handler runs, or has ended without an answer, or nobody knows
+	Done   bool   `json:"d"` // false: the handler runs, has ended without an answer, or its end is unknown
 	// Again says that the call was answered, and that a second run does no harm.
 	Again bool `json:"g,omitempty"`
 	// Withdrawn says that nothing was run: the record counts as absent.

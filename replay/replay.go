@@ -9,8 +9,7 @@
 //
 //	{"name":"pay","arguments":{...},"_meta":{"io.modelcontextprotocol/idempotencyKey":"0198c7f2-9d3e"}}
 //
-// The key comes from the _meta, from the HTTP header Idempotency-Key or from an
-// argument. It belongs to its owner and tool: the same key of another caller, or for
+// The key comes from the _meta or from the HTTP header Idempotency-Key. It belongs to its owner and tool: the same key of another caller, or for
 // another tool, is another key. Calls without a key pass as if the middleware were
 // not there.
 //
@@ -88,10 +87,6 @@ type Options struct {
 	// Tools reports whether keys count for a tool. Nil means for all.
 	Tools func(tool string) bool
 
-	// Argument is the name of an argument that holds the key, for tools that declare
-	// one. Empty means that there is none.
-	Argument string
-
 	// Keep is how long an answer is kept. Zero means 24 hours.
 	Keep time.Duration
 
@@ -161,7 +156,7 @@ func New(opts *Options) mcp.Middleware {
 		keyed := call.WrapLayer("replay.New", call.Func(k.run), nil)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch {
-			case method == middleware.MethodCallTool && k.mayHaveKey(req):
+			case method == middleware.MethodCallTool && mayHaveKey(req):
 				return keyed(ctx, method, req)
 			case method == call.MethodListTools:
 				res, err := next(ctx, method, req)
@@ -184,7 +179,6 @@ type keeper struct {
 	Options
 
 	owners owner.Finder
-	recent cache
 	lists  table.Weak[call.Call, *listing]
 	late   chan struct{} // bounds the goroutines that keep an answer later
 }
@@ -200,18 +194,18 @@ const (
 	maxLate = 1000
 )
 
-func newKeeper(who string, opts *Options) *keeper {
+func newKeeper(caller string, opts *Options) *keeper {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	of := call.Options(who + ": Options")
+	of := call.Options(caller + ": Options")
 	call.Positive(of, "Keep", &o.Keep, 24*time.Hour)
 	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
 	o.Grace, o.Wait = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
 	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
 	if o.Limits.OwnerBytes = cmp.Or(o.Limits.OwnerBytes, 8<<20); o.Limits.OwnerBytes > 0 && o.Limits.OwnerBytes < minOwnerBytes {
-		panic(fmt.Sprintf("%s: Options.Limits.OwnerBytes is %d; give %d or more, zero for the default, or a negative one for no limit", who, o.Limits.OwnerBytes, minOwnerBytes))
+		panic(fmt.Sprintf("%s: Options.Limits.OwnerBytes is %d; give %d or more, zero for the default, or a negative one for no limit", caller, o.Limits.OwnerBytes, minOwnerBytes))
 	}
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
@@ -233,8 +227,7 @@ type attempt struct {
 	key   string
 	owner string
 	name  string // of the record in the store: a hash of owner, tool and key
-	list  string // a hash of the arguments of the list, for an item
-	args  string // that, and a hash of the arguments
+	args  string // a hash of the arguments, after that of the arguments of the list for an item
 	log   *slog.Logger
 
 	holder string        // the lease and the record have it while they belong to this attempt
@@ -277,10 +270,7 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if err == nil {
 		item, err = k.Store.Get(ctx, name)
 	}
-	if res := k.recent.find(name, item.Version, list, tool.Params.Arguments); res != nil {
-		return res.answer(c), nil
-	}
-	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, list: list, log: k.logger(c)}
+	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, log: k.logger(c)}
 	if err != nil {
 		if refused := a.refusal(err); refused != nil { // the record of the list found no room
 			return nil, refused
@@ -315,7 +305,7 @@ func (k *keeper) logger(c *call.Call) *slog.Logger {
 }
 
 // storeFailed answers a call that is not protected, before its handler ran. A record that cannot be read
-// is no failure of the store, and proves that the key was used.
+// is not a failure of the store, and proves that the key was used.
 func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error) {
 	if a.WithoutStore && ctx.Err() == nil && !errors.Is(err, errUnreadable) {
 		sink.Log(ctx, a.log, slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
@@ -353,7 +343,7 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 				return nil, errOtherArguments
 			}
 			if rec.Done {
-				return a.replayed(rec, item.Version)
+				return a.replayed(rec)
 			}
 		}
 		// There is no answer yet. If another attempt holds the lease, it is at work on one.
@@ -418,7 +408,7 @@ func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp
 		case rec.Args != a.args:
 			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
-			return a.replayed(rec, begun.Item.Version)
+			return a.replayed(rec)
 		default:
 			return nil, errUnknownEnd
 		}

@@ -26,8 +26,8 @@ const (
 	notFound   = "not_found"
 )
 
-// advice says what is known of a call, and what to do now. What an absent record means nobody
-// knows, so it never says that nothing was changed.
+// advice says what is known of a call, and what to do now. An absent record proves nothing, so the
+// advice never says that nothing was changed.
 func advice(status string, rec record) string {
 	switch {
 	case status == running:
