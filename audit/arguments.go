@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,8 +39,10 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 	case len(raw) > maxArguments:
 		rec.ArgumentsBytes = len(raw)
 	default:
-		args, err := decode(raw)
-		if err != nil {
+		var args any
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		if !jsons.Clear(raw) || dec.Decode(&args) != nil { // a record of one reading would deny the other
 			rec.ArgumentsBytes = len(raw)
 			return
 		}
@@ -51,6 +52,7 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 			args = secrets.None.Without(args)
 		}
 		redacted := scrub.Cleaner{Text: scrub.Credentials, Copy: true}.Value(args)
+		var err error
 		if rec.Arguments, err = json.Marshal(redacted); err != nil || len(rec.Arguments) > 2*maxArguments {
 			rec.Arguments, rec.ArgumentsBytes = nil, len(raw)
 			return
@@ -59,15 +61,4 @@ func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
 			rec.Arguments = json.RawMessage(words.JSON(string(rec.Arguments)))
 		}
 	}
-}
-
-var errUnclear = errors.New("audit: two readers could take the arguments for different things")
-
-func decode(raw []byte) (v any, err error) {
-	if !jsons.Clear(raw) { // a record of one reading would deny the other
-		return nil, errUnclear
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	return v, dec.Decode(&v)
 }

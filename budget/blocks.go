@@ -31,12 +31,6 @@ func shrinking(bound, size int, try func(bound int) (tokens, bytes int)) {
 	}
 }
 
-// fits reports whether an answer has at most so many tokens.
-func (b *budget) fits(res *mcp.CallToolResult, size int) bool {
-	tokens, _ := b.measure(res, size)
-	return tokens <= size
-}
-
 // measure returns how many tokens an answer has, and how many bytes. If it has at most enough
 // bytes, it returns these as its tokens, without counting. Clients show the text or the
 // structured content, so the larger of the two counts.

@@ -177,7 +177,7 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 // boundError cuts the text of a failure that a tool returned as a result.
 func (b *budget) boundError(res *mcp.CallToolResult) *mcp.CallToolResult {
 	size := max(minSize, b.Size/10)
-	if res.GetError() != nil || b.fits(res, size) {
+	if tokens, _ := b.measure(res, size); res.GetError() != nil || tokens <= size {
 		return res
 	}
 	const mark = "[the rest is left out]"

@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The bounds of a text that [Strict] reads. Its bytes are bounded by whoever reads them.
+// The bounds of a text that [Strict] reads. Its bytes are bounded where they are received.
 const (
 	MaxDepth  = 512       // of values in values; servers written in Python end at about a thousand
 	MaxValues = 1_000_000 // in the whole text

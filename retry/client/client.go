@@ -254,17 +254,13 @@ func withMeta(req mcp.Request, key string, value any) mcp.Request {
 	var params mcp.Params
 	switch p := paramsOf(req).(type) {
 	case *mcp.CallToolParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	case *mcp.ReadResourceParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	case *mcp.GetPromptParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	case *mcp.CompleteParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	default:
 		return req
 	}
