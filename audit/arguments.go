@@ -18,11 +18,12 @@ import (
 type Arguments uint8
 
 const (
-	// Redacted records the arguments without secrets. A value is hidden if the tool's schema
-	// marks it (format "password", writeOnly, a title that says so, x-sensitive or x-secret),
-	// if its name is that of a secret, if its name is not in the schema and looks like a
-	// misspelt name of a secret (pasword), or if it looks like a credential. If the tool's
-	// schema is unknown, only the names of arguments are recorded.
+	// Redacted records the arguments without secrets. A value is hidden if the tool's
+	// schema marks it: format "password", writeOnly, a title that says so, x-sensitive or
+	// x-secret. It is also hidden if its name is that of a secret, or if it looks like a
+	// credential. The same holds for a name that is not in the schema and looks like a
+	// misspelt name of a secret (pasword). If the tool's schema is unknown, only the names
+	// of arguments are recorded.
 	Redacted Arguments = iota
 
 	// Omitted records nothing.

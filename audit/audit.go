@@ -83,9 +83,9 @@ type Options struct {
 	Arguments Arguments
 
 	// Owner returns the caller of a request, "" if it is unknown. It may be called
-	// concurrently. Nil means the authenticated user as "user:" and a name, or else a hash
-	// of the session's ID, or else, if the call does not come by HTTP, a name of the
-	// connection.
+	// concurrently. Nil: the authenticated user as "user:" and a name, or else a hash of
+	// the session's ID. A call that does not come by HTTP has a name of the connection
+	// instead.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Logger gets a record when the log cannot keep records, and when it can again. Nil
@@ -180,7 +180,7 @@ func recorded(method string) bool {
 
 // A target is what is called, as far as it is known before the call.
 type target struct {
-	tool     *mcp.Tool      // nil if the target is no tool, or an unknown one
+	tool     *mcp.Tool      // nil if the target is not a tool, or is unknown
 	unlisted bool           // the server does not list the tool
 	safety   failure.Safety // what the call may do
 }
@@ -243,7 +243,7 @@ var errNotMade = fault.New(fault.KindServiceUnavailable, "this call was not made
 const ownPrefix, sessionPrefix = "own:", "session:"
 
 // owner returns the name of the caller. The ID of a session would let a reader of the log
-// act for its owner, so a hash of it is recorded, by which two calls can still be compared.
+// act for its owner. So a hash of it is recorded, by which two calls can still be compared.
 func (a *auditor) owner(ctx context.Context, req mcp.Request) string {
 	name := a.owners.Of(ctx, req)
 	if id, ok := strings.CutPrefix(name, sessionPrefix); ok {

@@ -153,8 +153,8 @@ func cannotContinue(name string, err error) error {
 	return fmt.Errorf("audit: %s cannot be continued; verify it with the right key, and move the directory away: %w", name, err)
 }
 
-// lastOf reads a file and returns its last record, the zero Head if it has none, the
-// position where that record ends, and the rest after it, a line without its end.
+// lastOf reads a file. It returns its last record, or the zero Head, and the position where
+// that record ends. torn is the rest after it, a line without its end.
 func lastOf(key []byte, name string) (head Head, size int64, torn []byte, err error) {
 	f, err := os.Open(name)
 	if err != nil {

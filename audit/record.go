@@ -29,9 +29,9 @@ type Record struct {
 	Seq  uint64    `json:"seq,omitempty"` // from 1, without a gap
 	Time time.Time `json:"time"`          // when the event took place, UTC
 
-	// Event is "call" for a call that cannot change anything, with its end; "begin" for one
-	// that may, before its handler runs, and "end" for its end; "lost" if records before
-	// this one could not be kept; "open" and "close" for a log in files: an open without a
+	// Event is "call" for a call that cannot change anything, with its end. A call that may
+	// has a "begin" before its handler runs, and an "end". "lost" says that records before
+	// this one could not be kept. A log in files has "open" and "close": an open without a
 	// close before it follows a crash.
 	Event string `json:"event"`
 

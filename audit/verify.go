@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// ErrBroken means that a record was changed, removed, inserted, doubled or moved, that the log ends
-// before one of [Verifier.Heads], or that its last line has no end. A crash leaves such a line, and
-// then the record was not acknowledged; so does a person who cuts the log. [Verifier.Heads] tell the
-// two apart.
+// ErrBroken means that a record was changed, removed, inserted, doubled or moved. It also means that
+// the log ends before one of [Verifier.Heads], or that its last line has no end. A crash leaves such
+// a line, and then the record was not acknowledged. Somebody who cuts the log leaves one too.
+// [Verifier.Heads] tell the two apart.
 var ErrBroken = errors.New("audit: the chain is broken")
 
 // A BreakError says where a log is broken. Everything before that place is proven.
@@ -73,9 +73,8 @@ func (v Verifier) Verify(logs ...io.Reader) (Head, error) {
 }
 
 // Dir verifies all files of a log that [Open] keeps in a directory, also while it is
-// written: if only the beginning of a record is there, Dir waits a second for its end
-// before it returns an error. The log is verified up to the last record that is there when
-// Dir reaches it.
+// written. If only the beginning of a record is there, Dir waits a second for its end. The
+// log is verified up to the last record that is there when Dir reaches it.
 //
 // The log cuts off what a failed write left, so a verification at that moment may read what
 // is then removed. If Dir reports an error while the log is written, verify again: only an

@@ -100,9 +100,9 @@ func (x *answer) room() int {
 	return max(x.size, int(float64(x.bytes)*float64(x.size)/float64(x.tokens)))
 }
 
-// value returns the JSON value that the answer consists of: its structured content, with
-// block -1, if that is too large, or a text that is JSON and has at least half of the
-// bytes, with the block that it is. It returns nil if there is neither.
+// value returns the JSON value that the answer consists of. If the structured content is
+// too large, it is that, with block -1. Otherwise it is a text that is JSON and has at
+// least half of the bytes, with the index of its block. It returns nil if there is neither.
 func (x *answer) value() (value *node, block int) {
 	if x.raw != nil {
 		if tokens, _ := x.measureParts(nil, x.raw, x.size-x.size/4); tokens <= x.size-x.size/4 {
@@ -133,8 +133,8 @@ func parse(raw []byte) *node {
 	return newNode(raw)
 }
 
-// cutJSON returns the answer with its value cut so that the whole has about target bytes,
-// notes included, or nil if the value cannot be cut so far.
+// cutJSON returns the answer with its value cut. The whole has about target bytes, notes
+// included. It returns nil if the value cannot be cut so far.
 func (x *answer) cutJSON(value *node, at, target int, valid func([]byte) bool) (*mcp.CallToolResult, []*entry) {
 	var others []mcp.Content
 	for i, block := range x.res.Content {

@@ -18,8 +18,8 @@ const (
 	rounds        = 20  // see shrinking
 )
 
-// shrinking calls try with a bound in bytes, and again with a smaller one as long as the
-// result has too many tokens: the number of bytes only approximates the number of tokens.
+// shrinking calls try with a bound in bytes, and with smaller ones while the result has too
+// many tokens. The number of bytes only approximates the number of tokens.
 func shrinking(bound, size int, try func(bound int) (tokens, bytes int)) {
 	for range rounds {
 		tokens, bytes := try(bound)
@@ -188,8 +188,8 @@ func (r run) split(room int) (head []mcp.Content, rest run) {
 	return head, run{}
 }
 
-// sentence returns how many of the first most bytes of a text to show so that it ends
-// with a paragraph, a sentence, a line or a word, if one ends in the second half.
+// sentence returns how many bytes of a text to show, at most most. The shown part ends with
+// a paragraph, a sentence, a line or a word, if one ends in its second half.
 func sentence(text string, most int) int {
 	if most >= len(text) {
 		return len(text)

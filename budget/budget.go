@@ -1,6 +1,5 @@
-// Package budget bounds what an answer costs its reader. It makes an answer that is too
-// large for a model's context fit without breaking it: it leaves out whole items, says what
-// it left out, and lets the caller fetch that.
+// Package budget bounds what an answer costs its reader. An answer that is too large for a
+// model's context loses whole items. The answer says what is left out, and how to fetch it.
 //
 //	server.AddReceivingMiddleware(budget.New(&budget.Options{Size: 10_000})) // tokens
 //
@@ -10,11 +9,11 @@
 //
 // # What is left out
 //
-// Of an answer with structured content, or with one text that is JSON: items at the end
-// of arrays, the largest array first, never half an item; then the ends of long
-// strings, at a sentence. The structured content and the text stay the same value, and
-// it fits the output schema of the tool, against which every cut is checked. Of other
-// answers: texts at the end, cut at a sentence, and whole blocks.
+// An answer with structured content, or with one text that is JSON, loses items at the end
+// of arrays, the largest array first. No item is cut. Then long strings lose their ends, at
+// a sentence. The structured content and the text stay the same value. Every cut is checked
+// against the output schema of the tool. Other answers lose texts at the end, cut at a
+// sentence, and whole blocks.
 //
 // Where a schema allows no cut that would help, the call fails with an error that names
 // the arguments that make the answer smaller. It says that the call itself has been
@@ -26,11 +25,11 @@
 // # read_more
 //
 // New adds the tool read_more to the server. It returns what was left out, in pages that
-// keep the bound of the tool that was called. That is kept in the memory of this process,
-// for a time, within a bound for each caller and one for all, and only for the caller who
-// got the answer. If a caller's share is full, the answer says so, and when there is room
-// again. Behind several servers, call read_more on the server that gave the answer; the
-// others answer that the cursor is unknown.
+// keep the bound of the tool that was called. The rest is kept in the memory of this
+// process for ten minutes, only for the caller of the answer. There is a bound for each
+// caller and one for all. If a caller's share is full, the answer says so, and when there
+// is room again. Behind several servers, call read_more on the server that gave the answer;
+// the others answer that the cursor is unknown.
 package budget
 
 import (

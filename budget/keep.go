@@ -354,7 +354,7 @@ func (b *budget) page(e *entry, at, off, room int) (shown []mcp.Content) {
 }
 
 // pageOfItems returns a list of the items that fit, or a part of an item that is too large
-// for a page, with the note about it and the place where the next page begins.
+// for a page. It also returns the note about them and the place where the next page begins.
 func (e *entry) pageOfItems(at, off, room int) (shown []mcp.Content, note string, nextAt, nextOff int) {
 	begin := 0
 	if at > 0 {

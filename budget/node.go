@@ -260,10 +260,9 @@ func (n *node) fit(target int, valid func([]byte) bool) []byte {
 // to read.
 const maxCuts = 12
 
-// shrink leaves out as much as it must until the value has at most target bytes, and
-// reports whether it has: items at the ends of arrays, but not the first ones, then the
-// ends of strings, and then the first items. valid reports whether the schema allows what
-// is shown.
+// shrink leaves out what it must until the value has at most target bytes, and reports
+// whether it has. Items at the ends of arrays go first, then the ends of strings, and then
+// the first items. valid reports whether the schema allows what is shown.
 func (n *node) shrink(target int, valid func() bool) bool {
 	for _, step := range []struct {
 		want func(*node) bool

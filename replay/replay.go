@@ -15,13 +15,13 @@
 //
 // # What is kept
 //
-// Final answers: successes, and failures after which something was or may have been
-// changed. After wrong arguments, refusals and other failures that changed nothing, after a failure
-// whose answer says to call again, and after requests for input, nothing is kept, and the same key
-// runs the handler again. After a cancellation, or if a second run does no harm, it is only kept
-// that the call was made: the same key runs the handler again if that does no harm. The same key
-// with other arguments is a conflict. Arguments that two readers could take for different things,
-// or that are nested too deeply to be compared, cannot have a key: the call is refused.
+// Final answers are kept: successes, and failures after which something was or may have been
+// changed. A failure that changed nothing is not kept, such as wrong arguments or a refusal.
+// Neither is a request for input, nor a failure whose answer says to call again. Then the same key
+// runs the handler again. After a cancellation, only the fact that the call was made is kept. The
+// same key then runs the handler again if that does no harm. The same key with other arguments is a
+// conflict. Arguments that two readers could take for different things, or that are nested too
+// deeply to be compared, cannot have a key: the call is refused.
 //
 // The calls of a list form (package batch) have the key of the list. Under the same key the same
 // list gets the answers that its items had, and runs the other items. Another list is a conflict.
@@ -38,13 +38,12 @@
 //
 // # When a server dies
 //
-// While a handler runs, its server holds a lease. When the server dies, the lease ends, and
-// it is unknown how far the handler came, or whether it still runs: the store may only have been
-// out of its reach. A call that does still run takes its lease again when the store is back. A tool that is annotated as read-only or
-// idempotent, or for which Options.Rerun returns true, is run again. For any other tool the
-// repetition fails, with an answer that says that the earlier call may have taken effect. A
-// handler that passes [Key] on to a service which knows idempotency keys itself can be run
-// again.
+// While a handler runs, its server holds a lease. When the server dies, the lease ends. Then it is unknown how far
+// the handler came, or whether it still runs: the store may only have been out of its reach. A call that does
+// still run takes its lease again when the store is back. A tool that is annotated as read-only or idempotent, or
+// for which Options.Rerun returns true, is run again. For any other tool the repetition fails, with an answer that
+// says that the earlier call may have taken effect. A handler that passes [Key] on to a service which knows
+// idempotency keys itself can be run again.
 package replay
 
 import (

@@ -1,6 +1,6 @@
-// Package store has the one small interface through which mcpchain's packages keep what
-// must outlive a connection or be shared by several servers: a conversation's state, the
-// first answer of a call, counts. [Memory] is the embedded default for one machine;
+// Package store has the small interface through which mcpchain's packages keep a
+// conversation's state, the first answer of a call, and counts. These outlive a connection,
+// or are shared by several servers. [Memory] is the embedded default for one machine;
 // contrib/redis is for many. Package storetest tests any other.
 //
 //	s := store.NewMemory(nil)

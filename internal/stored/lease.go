@@ -26,7 +26,7 @@ type Lease struct {
 
 // Acquire takes the lease on key for ttl, unless something stands there, such as another's lease. Then it
 // returns a nil Lease. holder is the value that others find under the key meanwhile. It must differ from
-// everything that others store there, so put an ID of this holder into it: by that ID, Acquire recognizes
+// everything that others store there, so put an ID of this holder into it. By that ID, Acquire recognizes
 // its own write after a lost answer. If the lease is taken, the operations are made with it, as by
 // [store.Do].
 //

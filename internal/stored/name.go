@@ -1,6 +1,6 @@
-// Package stored has what the middlewares share that keep something in a store: names of entries and
-// the failures of a store (name.go), a lease (lease.go), and a store that several servers share and that
-// each can do without (remote.go).
+// Package stored serves the middlewares that keep something in a store. It names entries and words
+// failures (name.go), and has a lease (lease.go). A Remote is a store that each server can do without
+// (remote.go).
 package stored
 
 import (
@@ -62,8 +62,8 @@ func (e *storeError) Unwrap() error { return e.err }
 // fullWait is the wait for a full store that does not say for how long.
 const fullWait = 30 * time.Second
 
-// Failed turns the error of a store into what the caller may read: the store's own fault,
-// or that what it keeps is not available. effect is what the call may have changed. The cause
+// Failed turns the error of a store into the fault that the caller may read: the store's own,
+// or one that says it is not available. effect says what the call may have changed. The cause
 // names the store by what it keeps.
 func Failed(err error, what string, effect fault.Effect) error {
 	var f *fault.Error
