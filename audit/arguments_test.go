@@ -139,26 +139,6 @@ func TestArgumentsAreBounded(t *testing.T) {
 	require.Contains(t, string(got.Arguments), `\u202e`)
 }
 
-// TestHashedArguments: the order of names, the notation of numbers and blanks do not matter, everything else does.
-func TestHashedArguments(t *testing.T) {
-	const schema = `{"type":"object"}`
-	hashed := func(arguments string) string {
-		got := recorded(t, audit.Options{Arguments: audit.Hashed}, schema, arguments)
-		require.Nil(t, got.Arguments)
-		return got.ArgumentsHash
-	}
-	one := hashed(`{"card":"` + harness.Canary + `","amount":20}`)
-	require.Len(t, one, 64)
-	require.Equal(t, one, hashed(`{ "amount": 20, "card": "`+harness.Canary+`" }`))
-	require.Equal(t, one, hashed(`{"amount":2e1,"card":"`+harness.Canary+`"}`))
-	require.NotEqual(t, one, hashed(`{"amount":21,"card":"`+harness.Canary+`"}`))
-	require.NotEqual(t, hashed(`{"amount":123456789012345678901}`), hashed(`{"amount":123456789012345678902}`), "differs beyond a float64")
-	require.Equal(t, one, newKept().HashArguments(marshal(t, map[string]any{"amount": 20, "card": harness.Canary})))
-	require.NotEmpty(t, newKept().HashArguments(json.RawMessage(`{`)))
-	require.Empty(t, audit.NewLog(func([]audit.Entry) error { return nil }, nil).HashArguments(json.RawMessage(`{}`)))
-}
-
-// TestPromptsAreRedacted by name and look: they have no schema.
 func TestPromptsAreRedacted(t *testing.T) {
 	k := newKept()
 	h := audit.New(&audit.Options{Log: k.Log})(func(context.Context, string, mcp.Request) (mcp.Result, error) { return &mcp.GetPromptResult{}, nil })

@@ -11,8 +11,7 @@
 // A call that cannot change anything is one record, of the event "call". Any other call,
 // such as that of a tool that is not annotated as read-only, is two: "begin" is on disk
 // before the handler runs, and "end" says how the call ended. The answer goes out when they
-// are on disk; [FileOptions.Sync] can have calls wait for less. A begin without an end is a call
-// that may have taken effect. Records look like this, each on one line:
+// are on disk. A begin without an end is a call that may have taken effect. Records look like this, each on one line:
 //
 //	{"seq":2,"time":"2026-07-28T12:00:00Z","event":"begin","method":"tools/call","target":"pay","owner":"user:ada",
 //	"arguments":{"amount":20,"card":"[redacted]"},"reference":"0198c7f2-...","prev":"5f0c...","hash":"e7d1..."}
@@ -80,14 +79,13 @@ type Options struct {
 	GoOn bool
 
 	// Arguments says what is recorded of the arguments of a call. The zero value is
-	// [Redacted]. If they have more than 16 KiB, only their size is recorded, unless they are
-	// [Hashed].
+	// [Redacted]. If they have more than 16 KiB, only their size is recorded.
 	Arguments Arguments
 
 	// Owner returns the caller of a request, "" if it is unknown. It may be called
-	// concurrently. Nil means the authenticated user as "user:" and a name, or else a hash
-	// of the session's ID, or else, if the call does not come by HTTP, a name of the
-	// connection.
+	// concurrently. Nil: the authenticated user as "user:" and a name, or else a hash of
+	// the session's ID. A call that does not come by HTTP has a name of the connection
+	// instead.
 	Owner func(ctx context.Context, req mcp.Request) string
 
 	// Logger gets a record when the log cannot keep records, and when it can again. Nil
@@ -95,8 +93,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// New returns a middleware that records calls. It panics without a Log, and when options
-// exclude each other.
+// New returns a middleware that records calls. It panics without a Log.
 func New(opts *Options) mcp.Middleware {
 	var o Options
 	if opts != nil {
@@ -106,9 +103,7 @@ func New(opts *Options) mcp.Middleware {
 	case o.Log == nil:
 		panic("audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns")
 	case o.Arguments > Omitted:
-		panic("audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them")
-	case o.Arguments == Hashed && o.Log.key == nil:
-		panic("audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash")
+		panic("audit.New: Options.Arguments is neither Redacted nor Omitted; give one of them")
 	}
 	a := &auditor{Options: o, owners: owner.Finder{Func: o.Owner}}
 	return call.WrapLayer("audit.New", call.Func(a.run), nil)
@@ -144,7 +139,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 			return nil, errNotMade.Because(err)
 		}
 		rec.Event, rec.Begin = eventEnd, seq
-		rec.Arguments, rec.ArgumentsHash, rec.ArgumentsBytes = nil, "", 0
+		rec.Arguments, rec.ArgumentsBytes = nil, 0
 	}
 	returned := false
 	defer func() {
@@ -185,7 +180,7 @@ func recorded(method string) bool {
 
 // A target is what is called, as far as it is known before the call.
 type target struct {
-	tool     *mcp.Tool      // nil if the target is no tool, or an unknown one
+	tool     *mcp.Tool      // nil if the target is not a tool, or is unknown
 	unlisted bool           // the server does not list the tool
 	safety   failure.Safety // what the call may do
 }
@@ -248,7 +243,7 @@ var errNotMade = fault.New(fault.KindServiceUnavailable, "this call was not made
 const ownPrefix, sessionPrefix = "own:", "session:"
 
 // owner returns the name of the caller. The ID of a session would let a reader of the log
-// act for its owner, so a hash of it is recorded, by which two calls can still be compared.
+// act for its owner. So a hash of it is recorded, by which two calls can still be compared.
 func (a *auditor) owner(ctx context.Context, req mcp.Request) string {
 	name := a.owners.Of(ctx, req)
 	if id, ok := strings.CutPrefix(name, sessionPrefix); ok {

@@ -258,11 +258,9 @@ func TestReferenceIsThatOfTheLog(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	log := newKept().Log
-	plain := audit.NewLog(func([]audit.Entry) error { return nil }, nil)
 	for want, o := range map[string]*audit.Options{
-		"audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns":                                                   nil,
-		"audit.New: Options.Arguments is none of Redacted, Hashed and Omitted; give one of them":                                        {Log: log, Arguments: 3},
-		"audit.New: Options.Arguments is Hashed, but the Log has no Key; give it one, because what is guessed can be found by its hash": {Log: plain, Arguments: audit.Hashed},
+		"audit.New: Options.Log is nil; give what audit.Open or audit.NewLog returns":    nil,
+		"audit.New: Options.Arguments is neither Redacted nor Omitted; give one of them": {Log: log, Arguments: 3},
 	} {
 		require.PanicsWithValue(t, want, func() { audit.New(o) })
 	}

@@ -81,7 +81,7 @@ func TestWhereALogIsBroken(t *testing.T) {
 
 	// The furthest of the heads counts, not the last.
 	_, err = Verifier{Heads: []Head{heads[5], heads[1]}}.Verify(joined(lines[:3]))
-	require.ErrorIs(t, err, ErrCut)
+	require.ErrorIs(t, err, ErrBroken)
 	require.ErrorContains(t, err, "record 6 was kept as a head")
 }
 
@@ -108,7 +108,7 @@ func TestATornOlderFile(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fileName(4)), []byte(newest), 0o600))
 		before := contentOf(t, dir)
 		_, err := Open(dir, nil)
-		require.ErrorIs(t, err, ErrTorn, about)
+		require.ErrorIs(t, err, ErrBroken, about)
 		require.ErrorContains(t, err, fileName(1)+" cannot be continued", about)
 		require.Equal(t, before, contentOf(t, dir), "nothing is set aside")
 	}

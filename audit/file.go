@@ -22,50 +22,20 @@ type FileOptions struct {
 	// MaxBytes is the size above which a new file is begun; the chain goes on in it. Zero
 	// means 64 MiB.
 	MaxBytes int64
-
-	// Sync says what a call waits for, and so what a crash may lose. The zero value is
-	// [SyncAll]: nothing that a caller was answered.
-	Sync Sync
 }
 
-// Sync says for which of its records a call waits, and so what a crash may lose. Whatever it is, a
-// call that may change something is refused while records cannot be written (see [Options].GoOn),
-// records that come at the same time share a write and an fsync, and what was written is
-// on disk a second later.
-type Sync uint8
-
-const (
-	// SyncAll has a call wait until each of its records is on disk (fsync): a call that may change
-	// something waits twice. No crash loses a record of a call that was answered.
-	SyncAll Sync = iota
-
-	// SyncBegins has a call that may change something wait until its begin is on disk, and no call
-	// wait for its end. A crash, of the process or of the machine, may lose how the calls of the
-	// last second ended and what was only read in it. Every change has a record: its begin,
-	// perhaps without an end.
-	SyncBegins
-
-	// SyncLater has a call that may change something wait until its begin was written, but not until
-	// it is on disk, and no call wait for its end. A crash of the process may lose what SyncBegins may.
-	// A crash of the machine may lose every record of the last second, also those of changes.
-	SyncLater
-)
-
-const (
-	defaultMaxBytes = 64 << 20
-	maxUnsynced     = 1 << 20 // bytes that were written but not synced
-)
+const defaultMaxBytes = 64 << 20
 
 // Open returns a log in the files of a directory, which it makes if there is none. The
 // chain goes on where it ended.
 //
-// A call waits until its record is on disk (fsync), unless [FileOptions.Sync] says otherwise; records
-// that come at the same time share one wait. Each file is named after its first record, so that
+// A call waits until its record is on disk (fsync); records that come at the same time share one
+// wait. Each file is named after its first record, so that
 // their names sort in the order of the chain; [Files] lists them. Files are never removed: verify
 // the old ones, keep their head for [Verifier.From], then take them away.
 //
-// A crash in the middle of a write leaves a line without an end. With SyncAll it belongs to a
-// record that was never acknowledged. Open moves it to a file of its own, beside the log, and
+// A crash in the middle of a write leaves a line without an end. It belongs to a record
+// that was never acknowledged. Open moves it to a file of its own, beside the log, and
 // records how many bytes it had. If anything else is wrong with the last file, Open fails and
 // changes nothing. A crash of the machine can leave more damage than that line, if several
 // blocks were not on disk and the file system writes blocks in any order.
@@ -82,8 +52,6 @@ func Open(dir string, opts *FileOptions) (*Log, error) {
 		return nil, errors.New("audit: FileOptions.MaxBytes is negative; give a size, or zero for the default")
 	case o.Key != nil && len(o.Key) < minKey:
 		return nil, errors.New("audit: FileOptions.Key is shorter than 16 bytes; give a random one, or nil")
-	case o.Sync > SyncLater:
-		return nil, errors.New("audit: FileOptions.Sync is none of SyncAll, SyncBegins and SyncLater; give one of them")
 	case o.MaxBytes == 0:
 		o.MaxBytes = defaultMaxBytes
 	}
@@ -101,7 +69,7 @@ func Open(dir string, opts *FileOptions) (*Log, error) {
 		return nil, err
 	}
 	l := newLog(s.write, LogOptions{Key: o.Key, After: head})
-	l.sync, l.end = o.Sync, s.close
+	l.end = s.close
 	if _, err := l.append(Record{Time: time.Now().UTC(), Event: eventOpen, DroppedBytes: dropped}); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -129,10 +97,9 @@ type files struct {
 	unlock func()
 	open   func(name string) (file, error)
 
-	name     string // of the file that is written, "" before there is one
-	size     int64  // of the part that is on disk
-	unsynced []byte // what was written after that part
-	f        file   // nil before the first write, and after one that failed
+	name string // of the file that is written, "" before there is one
+	size int64  // of the part that is on disk
+	f    file   // nil before the first write, and after one that failed
 }
 
 // A file is an *os.File, or one that fails in a test.
@@ -161,7 +128,7 @@ func (s *files) resume(key []byte) (head Head, dropped int64, err error) {
 	for i, name := range slices.Backward(names) { // the last may have no record yet
 		last, size, rest, err := lastOf(key, name)
 		if err == nil && len(rest) > 0 && i < len(names)-1 {
-			err = ErrTorn
+			err = fmt.Errorf("%w: %s", ErrBroken, noEnd)
 		}
 		if i == len(names)-1 {
 			s.name, s.size, torn = name, size, rest
@@ -186,8 +153,8 @@ func cannotContinue(name string, err error) error {
 	return fmt.Errorf("audit: %s cannot be continued; verify it with the right key, and move the directory away: %w", name, err)
 }
 
-// lastOf reads a file and returns its last record, the zero Head if it has none, the
-// position where that record ends, and the rest after it, a line without its end.
+// lastOf reads a file. It returns its last record, or the zero Head, and the position where
+// that record ends. torn is the rest after it, a line without its end.
 func lastOf(key []byte, name string) (head Head, size int64, torn []byte, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -222,17 +189,12 @@ func (s *files) setAside(torn []byte) error {
 	return nil
 }
 
-// write writes entries. If flush is true, or when it decides so itself, it also syncs them and all
-// before them, and reports that. After a failure the next write begins again at the end of what is
-// on disk, because it is unknown what a failed fsync leaves in memory and on disk. For that, what
-// is not yet synced is kept here.
-func (s *files) write(entries []Entry, flush bool) (flushed bool, err error) {
+// write writes entries and syncs them. After a failure the next write begins again at the end of what
+// is on disk, because it is unknown what a failed fsync leaves in memory and on disk.
+func (s *files) write(entries []Entry) error {
 	// After a crash or a failure it is unknown what follows size in the file, so the file is cut
 	// there before another one begins.
-	if s.name == "" || s.f != nil && s.size+int64(len(s.unsynced)) > s.max && len(entries) > 0 {
-		if err := s.append(nil, true); err != nil {
-			return false, err
-		}
+	if s.name == "" || s.f != nil && s.size > s.max {
 		s.closeFile()
 		s.name, s.size = filepath.Join(s.dir, fileName(entries[0].Record.Seq)), 0
 	}
@@ -240,31 +202,15 @@ func (s *files) write(entries []Entry, flush bool) (flushed bool, err error) {
 	for _, e := range entries {
 		buf = append(append(buf, e.Line...), '\n')
 	}
-	flush = flush || s.f == nil || len(s.unsynced)+len(buf) > maxUnsynced
-	err = s.append(buf, flush)
-	return flush && err == nil, err
-}
-
-// append writes buf after what was written, and syncs the file if flush is true.
-func (s *files) append(buf []byte, flush bool) error {
-	if len(buf)+len(s.unsynced) == 0 {
-		return nil
-	}
-	err := s.try(buf, flush)
-	switch {
-	case err != nil:
+	if err := s.try(buf); err != nil {
 		s.closeFile()
 		return fmt.Errorf("audit: %w", err)
-	case flush:
-		s.size += int64(len(s.unsynced) + len(buf))
-		s.unsynced = s.unsynced[:0]
-	default:
-		s.unsynced = append(s.unsynced, buf...)
 	}
+	s.size += int64(len(buf))
 	return nil
 }
 
-func (s *files) try(buf []byte, flush bool) error {
+func (s *files) try(buf []byte) error {
 	if s.f == nil {
 		f, err := s.open(s.name)
 		if err != nil {
@@ -279,19 +225,9 @@ func (s *files) try(buf []byte, flush bool) error {
 				return err
 			}
 		}
-		if len(s.unsynced) > 0 {
-			if _, err := f.WriteAt(s.unsynced, s.size); err != nil {
-				return err
-			}
-		}
 	}
-	if len(buf) > 0 {
-		if _, err := s.f.WriteAt(buf, s.size+int64(len(s.unsynced))); err != nil {
-			return err
-		}
-	}
-	if !flush {
-		return nil
+	if _, err := s.f.WriteAt(buf, s.size); err != nil {
+		return err
 	}
 	return s.f.Sync()
 }

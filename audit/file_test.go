@@ -551,6 +551,6 @@ func TestALineThatGetsItsEnd(t *testing.T) {
 	patience = 10 * time.Millisecond
 	require.NoError(t, os.WriteFile(names[0], half, 0o600))
 	head, err = Verifier{}.Dir(dir)
-	require.ErrorIs(t, err, ErrTorn)
+	require.ErrorIs(t, err, ErrBroken)
 	require.EqualValues(t, 1, head.Seq)
 }

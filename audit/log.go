@@ -51,10 +51,8 @@ type LogOptions struct {
 // time are kept together: while the sink works for some, the next ones gather. Methods may
 // be called concurrently.
 type Log struct {
-	key   []byte
 	chain chain // used only by the one goroutine that runs write
-	sync  Sync
-	sink  func(entries []Entry, flush bool) (flushed bool, err error)
+	sink  Sink
 	end   func() error // closes the sink
 
 	mu      sync.Mutex
@@ -62,50 +60,20 @@ type Log struct {
 	writing bool // a goroutine runs write
 	stuck   bool // a call gave up waiting, and the sink has not returned yet
 	closed  bool
-	failed  error  // of the last write
 	lost    uint64 // records that could not be kept since the last "lost" record
-	head    Head   // of the last record that was written
-	kept    Head   // of the last one that is kept for good
-	armed   bool   // flush is going to be called
-	due     bool   // what was written is to be kept for good now
+	head    Head   // of the last record that is kept
 }
 
 // waiting is a record that is not kept yet.
 type waiting struct {
-	rec   Record
-	body  []byte // the JSON of rec
-	seq   uint64
-	until need       // what the call waits for
-	done  chan error // nil if nobody waits
-}
-
-// A need is what a call waits for: nothing, that its record was written, or that it is kept for good.
-type need uint8
-
-const (
-	nothing need = iota
-	written
-	forGood
-)
-
-// needOf returns what a call waits for with a record of this event. Records that a log was opened
-// or closed, or that records were lost, are always kept for good at once.
-func (s Sync) needOf(event string) need {
-	switch {
-	case s == SyncAll || event != eventCall && event != eventBegin && event != eventEnd:
-		return forGood
-	case event != eventBegin:
-		return nothing
-	case s == SyncBegins:
-		return forGood
-	default:
-		return written
-	}
+	rec  Record
+	body []byte // the JSON of rec
+	seq  uint64
+	done chan error
 }
 
 const (
 	timeout    = 5 * time.Second // how long a call waits for its record to be kept
-	flushAfter = time.Second     // how long a record that nobody waits for may be lost in a crash
 	minKey     = 16
 	maxWaiting = 4096
 )
@@ -125,17 +93,11 @@ func NewLog(sink Sink, opts *LogOptions) *Log {
 	case o.After.Seq > 0 && len(o.After.Hash) != hashLen:
 		panic("audit.NewLog: LogOptions.After.Hash is no hash of a record; give what Log.Head or Verify returned")
 	}
-	return newLog(func(entries []Entry, _ bool) (bool, error) {
-		if len(entries) == 0 {
-			return true, nil
-		}
-		return true, sink(entries)
-	}, o)
+	return newLog(sink, o)
 }
 
-func newLog(sink func([]Entry, bool) (bool, error), o LogOptions) *Log {
-	key := slices.Clone(o.Key)
-	return &Log{key: key, chain: newChain(key), sink: sink, head: o.After, kept: o.After}
+func newLog(sink Sink, o LogOptions) *Log {
+	return &Log{chain: newChain(o.Key), sink: sink, head: o.After}
 }
 
 // Head returns the last record that is kept for good: no crash takes it away. Store it from time to
@@ -143,7 +105,7 @@ func newLog(sink func([]Entry, bool) (bool, error), o LogOptions) *Log {
 func (l *Log) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.kept
+	return l.head
 }
 
 // Close ends the log when all that was recorded is kept for good. Calls after it cannot be
@@ -169,26 +131,21 @@ func (l *Log) Close() error {
 	return nil
 }
 
-func newWaiting(r Record, until need) (*waiting, error) {
+func newWaiting(r Record) (*waiting, error) {
 	body, err := json.Marshal(&r)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	w := &waiting{rec: r, body: body, until: until}
-	if until > nothing {
-		w.done = make(chan error, 1)
-	}
-	return w, nil
+	return &waiting{rec: r, body: body, done: make(chan error, 1)}, nil
 }
 
-// append hands a record to the sink. It waits for what the log's Sync says and returns the number
-// of the record. If there is nothing to wait for, it returns 0 and the error of the last write.
+// append hands a record to the sink, waits until it is kept, and returns its number.
 func (l *Log) append(r Record) (seq uint64, err error) {
-	w, err := newWaiting(r, l.sync.needOf(r.Event))
+	w, err := newWaiting(r)
 	if err == nil {
 		err = l.enqueue(w)
 	}
-	if err != nil || w.done == nil {
+	if err != nil {
 		return 0, err
 	}
 	timer := time.NewTimer(timeout)
@@ -223,34 +180,12 @@ func (l *Log) enqueue(w *waiting) (err error) {
 		l.lost++
 		return err
 	}
-	if w.done == nil && len(l.queue) >= maxWaiting/2 {
-		w.done = make(chan error, 1) // the sink is too slow: all calls wait for it now
-	}
 	l.queue = append(l.queue, w)
-	l.wake()
-	if w.done == nil {
-		return l.failed
-	}
-	return nil
-}
-
-// wake starts the goroutine that writes, unless it runs.
-func (l *Log) wake() {
 	if !l.writing {
 		l.writing = true
 		go l.write()
 	}
-}
-
-// flush makes the sink keep for good what was written.
-func (l *Log) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.armed = false
-	if !l.closed && l.head != l.kept {
-		l.due = true
-		l.wake()
-	}
+	return nil
 }
 
 // giveUp ends the wait for a record that was not kept in time.
@@ -279,15 +214,14 @@ func (l *Log) write() {
 // writeSome keeps what waits now. It reports whether there was anything.
 func (l *Log) writeSome() bool {
 	l.mu.Lock()
-	batch, lost, head, flush := l.queue, l.lost, l.head, l.due
-	l.queue, l.due = nil, false
-	if l.writing = len(batch) > 0 || flush && !l.closed; !l.writing {
-		l.mu.Unlock()
+	batch, lost, head := l.queue, l.lost, l.head
+	l.queue, l.writing = nil, len(batch) > 0
+	l.mu.Unlock()
+	if len(batch) == 0 {
 		return false
 	}
-	l.mu.Unlock()
-	if lost > 0 && len(batch) > 0 {
-		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: eventLost, Lost: lost}, nothing); err == nil {
+	if lost > 0 {
+		if about, err := newWaiting(Record{Time: time.Now().UTC(), Event: eventLost, Lost: lost}); err == nil {
 			batch = slices.Insert(batch, 0, about)
 		}
 	}
@@ -298,11 +232,10 @@ func (l *Log) writeSome() bool {
 		line, head = l.chain.seal(head, w.body)
 		w.seq, w.rec.Seq, w.rec.Prev, w.rec.Hash = head.Seq, head.Seq, prev, head.Hash
 		entries[i] = Entry{Record: w.rec, Line: line}
-		flush = flush || w.until == forGood
 	}
-	kept, flushed, err := len(entries), false, error(nil)
-	p, panicked := safe.Call(func() { flushed, err = l.sink(entries, flush) }, func() {
-		l.written(batch, 0, false, errExited)
+	kept, err := len(entries), error(nil)
+	p, panicked := safe.Call(func() { err = l.sink(entries) }, func() {
+		l.written(batch, 0, errExited)
 		go l.write() // this goroutine ends
 	})
 	if panicked {
@@ -314,44 +247,30 @@ func (l *Log) writeSome() bool {
 			kept = some.kept
 		}
 	}
-	l.written(batch, kept, flushed || kept > 0 && err != nil, err)
+	l.written(batch, kept, err)
 	return true
 }
 
-// written ends the waits for a batch, of which the first kept records were written, for good if
-// flushed is true. If not, a flush follows after flushAfter.
-func (l *Log) written(batch []*waiting, kept int, flushed bool, err error) {
+// written ends the waits for a batch, of which the first records are kept; err is that of the others.
+func (l *Log) written(batch []*waiting, kept int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stuck, l.failed = false, err
+	l.stuck = false
 	for i, w := range batch {
-		if i >= kept {
-			if w.rec.Event != eventLost {
-				l.lost++
-			}
-		} else {
+		if i < kept {
 			l.head = Head{Seq: w.seq, Hash: w.rec.Hash}
 			l.lost -= w.rec.Lost
-		}
-		if w.done == nil {
+			w.done <- nil
 			continue
 		}
-		if i >= kept {
-			w.done <- err
-		} else {
-			w.done <- nil
+		if w.rec.Event != eventLost {
+			l.lost++
 		}
-	}
-	switch {
-	case flushed:
-		l.kept = l.head
-	case l.head != l.kept && !l.armed:
-		l.armed = true
-		time.AfterFunc(flushAfter, l.flush)
+		w.done <- err
 	}
 }
 
-// A partError is the error of a sink that has kept only the first records, for good.
+// A partError is the error of a sink that has kept only the first records.
 type partError struct {
 	kept int
 	err  error

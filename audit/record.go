@@ -29,9 +29,9 @@ type Record struct {
 	Seq  uint64    `json:"seq,omitempty"` // from 1, without a gap
 	Time time.Time `json:"time"`          // when the event took place, UTC
 
-	// Event is "call" for a call that cannot change anything, with its end; "begin" for one
-	// that may, before its handler runs, and "end" for its end; "lost" if records before
-	// this one could not be kept; "open" and "close" for a log in files: an open without a
+	// Event is "call" for a call that cannot change anything, with its end. A call that may
+	// has a "begin" before its handler runs, and an "end". "lost" says that records before
+	// this one could not be kept. A log in files has "open" and "close": an open without a
 	// close before it follows a crash.
 	Event string `json:"event"`
 
@@ -40,7 +40,6 @@ type Record struct {
 	Owner  string `json:"owner,omitempty"`  // the caller, see [Options.Owner]; absent if unknown
 
 	Arguments      json.RawMessage `json:"arguments,omitempty"`       // without secrets
-	ArgumentsHash  string          `json:"arguments_hash,omitempty"`  // see [Hashed]
 	ArgumentsBytes int             `json:"arguments_bytes,omitempty"` // the size of arguments that are not recorded themselves
 
 	Outcome    string       `json:"outcome,omitempty"`     // how the call ended, as in the log of package correlate
@@ -82,20 +81,15 @@ type chain struct {
 	buf  *[sha256.Size + hashLen]byte
 }
 
-// newChain returns a chain of plain hashes, or of HMACs if there is a key.
+// newChain returns a chain of plain hashes, or of HMACs if there is a key. These have a key of their own,
+// which is derived from it, so that no other use of the key reveals anything about them.
 func newChain(key []byte) chain {
 	if key == nil {
 		return chain{sha256.New(), new([sha256.Size + hashLen]byte)}
 	}
-	return chain{hmac.New(sha256.New, derived(key, "chain")), new([sha256.Size + hashLen]byte)}
-}
-
-// derived returns the key for one purpose, so that a hash for one purpose reveals nothing
-// about another.
-func derived(key []byte, purpose string) []byte {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte("mcpchain audit " + purpose))
-	return mac.Sum(nil)
+	mac.Write([]byte("mcpchain audit chain"))
+	return chain{hmac.New(sha256.New, mac.Sum(nil)), new([sha256.Size + hashLen]byte)}
 }
 
 // sum returns the hash of a text. The result is valid until the next call.

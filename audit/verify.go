@@ -12,19 +12,11 @@ import (
 	"time"
 )
 
-// The ways in which a log can be wrong. A [BreakError] wraps one of them.
-var (
-	// ErrBroken means that a record was changed, removed, inserted, doubled or moved.
-	ErrBroken = errors.New("audit: the chain is broken")
-
-	// ErrTorn means that the last line has no end. A crash leaves such a line, and then the
-	// record was not acknowledged; so does a person who cuts the log. With [Verifier.Heads]
-	// you can tell the two apart.
-	ErrTorn = errors.New("audit: the last line is not whole")
-
-	// ErrCut means that the log ends before one of [Verifier.Heads].
-	ErrCut = errors.New("audit: records are missing at the end")
-)
+// ErrBroken means that a record was changed, removed, inserted, doubled or moved. It also means that
+// the log ends before one of [Verifier.Heads], or that its last line has no end. A crash leaves such
+// a line, and then the record was not acknowledged. Somebody who cuts the log leaves one too.
+// [Verifier.Heads] tell the two apart.
+var ErrBroken = errors.New("audit: the chain is broken")
 
 // A BreakError says where a log is broken. Everything before that place is proven.
 type BreakError struct {
@@ -32,17 +24,15 @@ type BreakError struct {
 	Line   int    // in that reader, from 1
 	After  Head   // the last record that is right
 	Reason string // in words
-
-	kind error
 }
 
 // Error says where and why.
 func (e *BreakError) Error() string {
-	return fmt.Sprintf("%v: log %d, line %d, after record %d: %s", e.kind, e.Log+1, e.Line, e.After.Seq, e.Reason)
+	return fmt.Sprintf("%v: log %d, line %d, after record %d: %s", ErrBroken, e.Log+1, e.Line, e.After.Seq, e.Reason)
 }
 
-// Unwrap returns [ErrBroken], [ErrTorn] or [ErrCut].
-func (e *BreakError) Unwrap() error { return e.kind }
+// Unwrap returns [ErrBroken].
+func (*BreakError) Unwrap() error { return ErrBroken }
 
 // Verify reads a log from its beginning and returns its head. Several readers are parts of
 // one log, in their order, as [Files] has them. An error of the chain is a [*BreakError],
@@ -83,9 +73,8 @@ func (v Verifier) Verify(logs ...io.Reader) (Head, error) {
 }
 
 // Dir verifies all files of a log that [Open] keeps in a directory, also while it is
-// written: if only the beginning of a record is there, Dir waits a second for its end
-// before it returns [ErrTorn]. The log is verified up to the last record that is there when
-// Dir reaches it.
+// written. If only the beginning of a record is there, Dir waits a second for its end. The
+// log is verified up to the last record that is there when Dir reaches it.
 //
 // The log cuts off what a failed write left, so a verification at that moment may read what
 // is then removed. If Dir reports an error while the log is written, verify again: only an
@@ -150,7 +139,7 @@ func (v Verifier) lines(logs []io.Reader) iter.Seq2[verified, error] {
 				if errors.Is(err, io.EOF) && len(text) == 0 {
 					break
 				}
-				if err = w.next(text, err, w.log == len(logs)-1); err != nil {
+				if err = w.next(text, err); err != nil {
 					yield(verified{}, err)
 					return
 				}
@@ -160,7 +149,7 @@ func (v Verifier) lines(logs []io.Reader) iter.Seq2[verified, error] {
 			}
 		}
 		if w.furthest > w.head.Seq {
-			yield(verified{}, w.broken(ErrCut, fmt.Sprintf("record %d was kept as a head", w.furthest)))
+			yield(verified{}, w.broken(fmt.Sprintf("records are missing at the end: record %d was kept as a head", w.furthest)))
 		}
 	}
 }
@@ -176,15 +165,15 @@ type walk struct {
 	log, line int
 }
 
-func (w *walk) broken(kind error, reason string) error {
-	return &BreakError{Log: w.log, Line: w.line, After: w.head, Reason: reason, kind: kind}
+func (w *walk) broken(reason string) error {
+	return &BreakError{Log: w.log, Line: w.line, After: w.head, Reason: reason}
 }
 
 // keepHeads makes the heads ready to be compared.
 func (w *walk) keepHeads() error {
 	for _, h := range w.Heads {
 		if have, twice := w.heads[h.Seq]; twice && have != h.hash() || h.Seq == w.From.Seq && h.hash() != w.From.hash() {
-			return w.broken(ErrBroken, "the heads that were kept contradict each other, or From")
+			return w.broken("the heads that were kept contradict each other, or From")
 		}
 		w.heads[h.Seq] = h.hash()
 		w.furthest = max(w.furthest, h.Seq)
@@ -193,14 +182,12 @@ func (w *walk) keepHeads() error {
 }
 
 // next goes on to the record of a line, which was read with err.
-func (w *walk) next(text []byte, err error, last bool) error {
+func (w *walk) next(text []byte, err error) error {
 	switch {
 	case errors.Is(err, errTooLong):
-		return w.broken(ErrBroken, notARecord)
-	case errors.Is(err, io.EOF) && last:
-		return w.broken(ErrTorn, noEnd)
+		return w.broken(notARecord)
 	case errors.Is(err, io.EOF):
-		return w.broken(ErrBroken, noEnd)
+		return w.broken(noEnd)
 	case err != nil:
 		return fmt.Errorf("audit: %w", err)
 	}
@@ -214,7 +201,7 @@ func (w *walk) next(text []byte, err error, last bool) error {
 		reason = "it is not the record whose head was kept"
 	}
 	if reason != "" {
-		return w.broken(ErrBroken, reason)
+		return w.broken(reason)
 	}
 	w.head = next
 	return nil

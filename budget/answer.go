@@ -71,7 +71,7 @@ func (x *answer) shrink(c *call.Call, next mcp.MethodHandler) (fitting *mcp.Call
 		if value == nil {
 			out, cuts = x.cutBlocks(bound)
 		} else if out, cuts = x.cutJSON(value, at, bound, valid); out == nil {
-			return 0, 0 // it never will fit
+			return 0, 0 // it will never fit
 		}
 		x.kept.judge(x.owner, cuts)
 		x.note(out, cuts)
@@ -99,9 +99,9 @@ func (x *answer) room() int {
 	return max(x.size, int(float64(x.bytes)*float64(x.size)/float64(x.tokens)))
 }
 
-// value returns the JSON value that the answer consists of: its structured content, with
-// block -1, if that is too large, or a text that is JSON and has at least half of the
-// bytes, with the block that it is. It returns nil if there is neither.
+// value returns the JSON value that the answer consists of. If the structured content is
+// too large, it is that, with block -1. Otherwise it is a text that is JSON and has at
+// least half of the bytes, with the index of its block. It returns nil if there is neither.
 func (x *answer) value() (value *node, block int) {
 	if x.raw != nil {
 		if tokens, _ := x.measureParts(nil, x.raw, x.size-x.size/4); tokens <= x.size-x.size/4 {
@@ -132,8 +132,8 @@ func parse(raw []byte) *node {
 	return newNode(raw)
 }
 
-// cutJSON returns the answer with its value cut so that the whole has about target bytes,
-// notes included, or nil if the value cannot be cut so far.
+// cutJSON returns the answer with its value cut. The whole has about target bytes, notes
+// included. It returns nil if the value cannot be cut so far.
 func (x *answer) cutJSON(value *node, at, target int, valid func([]byte) bool) (*mcp.CallToolResult, []*entry) {
 	var others []mcp.Content
 	for i, block := range x.res.Content {
@@ -236,7 +236,7 @@ func (x *answer) note(out *mcp.CallToolResult, cuts []*entry) {
 		fmt.Fprintf(&text, "Shown: %d of %d %s%s.", l.Shown, l.Total, l.Unit, of(l.Path))
 		switch {
 		case l.Cursor != "":
-			text.WriteString(x.howToGet(l.Cursor))
+			text.WriteString(howToGet(l.Cursor))
 		case x.more && e.verdict == later:
 			text.WriteString(" The rest cannot be shown: " + x.held(e) + ". Ask for less at a time, if the tool allows it.")
 		default:
@@ -253,11 +253,11 @@ func (x *answer) note(out *mcp.CallToolResult, cuts []*entry) {
 
 // held says why an entry is not kept, and when it could be.
 func (x *answer) held(e *entry) string {
-	who := "this conversation holds"
+	holder := "this conversation holds"
 	if x.owner == "" {
-		who = "callers without an identity hold"
+		holder = "callers without an identity hold"
 	}
-	return who + " more than the server keeps, and there is room again in " + words.Wait(time.Until(e.free))
+	return holder + " more than the server keeps, and there is room again in " + words.Wait(time.Until(e.free))
 }
 
 func of(path string) string {
@@ -267,8 +267,8 @@ func of(path string) string {
 	return " of '" + path + "'"
 }
 
-func (b *budget) howToGet(cursor string) string {
-	return fmt.Sprintf(` For the rest call %s {"cursor":"%s"}`, b.ReadMore, cursor)
+func howToGet(cursor string) string {
+	return fmt.Sprintf(` For the rest call %s {"cursor":"%s"}`, readMore, cursor)
 }
 
 // tooLarge is the failure of a call whose answer cannot be made to fit.
@@ -295,7 +295,7 @@ func (x *answer) tooLarge(c *call.Call, next mcp.MethodHandler) error {
 	e := []*entry{x.restOf(all, run{blocks: all})}
 	switch x.kept.judge(x.owner, e); {
 	case x.kept.put(x.owner, e) && e[0].verdict == keeps:
-		f = f.Step("Read the answer in parts", x.ReadMore, map[string]any{"cursor": e[0].Cursor})
+		f = f.Step("Read the answer in parts", readMore, map[string]any{"cursor": e[0].Cursor})
 	case e[0].verdict == later:
 		f = f.WithMessage(f.Message() + ". It cannot be read in parts either: " + x.held(e[0]))
 	}

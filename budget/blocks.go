@@ -18,8 +18,8 @@ const (
 	rounds        = 20  // see shrinking
 )
 
-// shrinking calls try with a bound in bytes, and again with a smaller one as long as the
-// result has too many tokens: the number of bytes only approximates the number of tokens.
+// shrinking calls try with a bound in bytes, and with smaller ones while the result has too
+// many tokens. The number of bytes only approximates the number of tokens.
 func shrinking(bound, size int, try func(bound int) (tokens, bytes int)) {
 	for range rounds {
 		tokens, bytes := try(bound)
@@ -29,12 +29,6 @@ func shrinking(bound, size int, try func(bound int) (tokens, bytes int)) {
 		fair := int(float64(bytes) * float64(size) / float64(tokens) * 0.95)
 		bound = max(bound/10, min(bound*9/10, fair))
 	}
-}
-
-// fits reports whether an answer has at most so many tokens.
-func (b *budget) fits(res *mcp.CallToolResult, size int) bool {
-	tokens, _ := b.measure(res, size)
-	return tokens <= size
 }
 
 // measure returns how many tokens an answer has, and how many bytes. If it has at most enough
@@ -194,13 +188,13 @@ func (r run) split(room int) (head []mcp.Content, rest run) {
 	return head, run{}
 }
 
-// sentence returns how many of the first most bytes of a text to show so that it ends
-// with a paragraph, a sentence, a line or a word, if one ends in the second half.
+// sentence returns how many bytes of a text to show, at most most. The shown part ends with
+// a paragraph, a sentence, a line or a word, if one ends in its second half.
 func sentence(text string, most int) int {
 	if most >= len(text) {
 		return len(text)
 	}
-	most = characters(text, 0, max(0, most))
+	most = characters(text, max(0, most))
 	for _, end := range []string{"\n\n", ". ", ".\n", "\n", " "} {
 		if i := strings.LastIndex(text[:most], end); i >= most/2 && i > 0 {
 			return i + len(end)
@@ -209,13 +203,13 @@ func sentence(text string, most int) int {
 	return most
 }
 
-// characters returns where the last whole character in text[from:to] ends, or to if there is none.
+// characters returns where the last whole character in text[:to] ends, or to if there is none.
 // It looks no further back than a character is long.
-func characters(text string, from, to int) int {
+func characters(text string, to int) int {
 	if to >= len(text) {
 		return len(text)
 	}
-	for i := to; i > from && i > to-utf8.UTFMax; i-- {
+	for i := to; i > 0 && i > to-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {
 			return i
 		}

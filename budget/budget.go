@@ -1,6 +1,5 @@
-// Package budget bounds what an answer costs its reader. It makes an answer that is too
-// large for a model's context fit without breaking it: it leaves out whole items, says what
-// it left out, and lets the caller fetch that.
+// Package budget bounds what an answer costs its reader. An answer that is too large for a
+// model's context loses whole items. The answer says what is left out, and how to fetch it.
 //
 //	server.AddReceivingMiddleware(budget.New(&budget.Options{Size: 10_000})) // tokens
 //
@@ -10,35 +9,33 @@
 //
 // # What is left out
 //
-// Of an answer with structured content, or with one text that is JSON: items at the end
-// of arrays, the largest array first, never half an item; then the ends of long
-// strings, at a sentence. The structured content and the text stay the same value, and
-// it fits the output schema of the tool, against which every cut is checked. Of other
-// answers: texts at the end, cut at a sentence, and whole blocks.
+// An answer with structured content, or with one text that is JSON, loses items at the end
+// of arrays, the largest array first. No item is cut. Then long strings lose their ends, at
+// a sentence. The structured content and the text stay the same value. Every cut is checked
+// against the output schema of the tool. Other answers lose texts at the end, cut at a
+// sentence, and whole blocks.
 //
 // Where a schema allows no cut that would help, the call fails with an error that names
 // the arguments that make the answer smaller. It says that the call itself has been
 // carried out, and how to read the answer in parts.
 //
-// The texts of failed calls have a smaller bound of their own. A resource is read by
-// range: the answer says which URI, such as docs://book#bytes=30000-, has the rest.
-// Prompts are not bounded.
+// The texts of failed calls have a smaller bound of their own. Resources and prompts are
+// not bounded.
 //
 // # read_more
 //
 // New adds the tool read_more to the server. It returns what was left out, in pages that
-// keep the bound of the tool that was called. That is kept in the memory of this process,
-// for a time, within a bound for each caller and one for all, and only for the caller who
-// got the answer. If a caller's share is full, the answer says so, and when there is room
-// again. Behind several servers, call read_more on the server that gave the answer; the
-// others answer that the cursor is unknown.
+// keep the bound of the tool that was called. The rest is kept in the memory of this
+// process for ten minutes, only for the caller of the answer. There is a bound for each
+// caller and one for all. If a caller's share is full, the answer says so, and when there
+// is room again. Behind several servers, call read_more on the server that gave the answer;
+// the others answer that the cursor is unknown.
 package budget
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -48,9 +45,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
-	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/internal/wire"
-	"github.com/mcpchain/mcpchain/middleware"
 )
 
 // MetaKey is the key of a result's _meta under which a list of [LeftOut] says what the
@@ -59,8 +54,7 @@ const MetaKey = wire.LeftOutKey
 
 // Options configure [New]. The zero value is the recommended default.
 type Options struct {
-	// Size is how many tokens the answer of a tool or a resource may have. Zero means
-	// 10,000. The text of a failure that a tool returns as a result may have a tenth of it,
+	// Size is how many tokens the answer of a tool may have. Zero means 10,000. The text of a failure that a tool returns as a result may have a tenth of it,
 	// at least 300.
 	Size int
 
@@ -70,12 +64,9 @@ type Options struct {
 
 	// Count returns how many tokens a text has, at most one for each byte. It may be called
 	// concurrently; if it panics, the estimate is used. Nil means an estimate: one token
-	// for every three bytes, which is about right for JSON and too many for prose. With
-	// [Bytes] all sizes are in bytes.
+	// for every three bytes, which is about right for JSON and too many for prose. With a
+	// Count that returns len(text) all sizes are in bytes.
 	Count func(text string) int
-
-	// ReadMore is the name of the tool that New adds. Empty means "read_more".
-	ReadMore string
 
 	// Owner names the caller of a request: only the owner of an answer can fetch what was
 	// left out of it. It may be called concurrently; if it panics, the caller is unknown.
@@ -91,23 +82,6 @@ type Options struct {
 	// cannot be fetched, and the answer says so. All unknown callers are one owner. Zero
 	// means a quarter of MaxKept; a negative number means no bound but MaxKept.
 	OwnerBytes int
-
-	// Stats, if not nil, is kept up to date, for metrics.
-	Stats *Stats
-
-	// Logger gets a record for each tool whose answers cannot be bounded well. Nil
-	// means [slog.Default] at the time of the record.
-	Logger *slog.Logger
-}
-
-// Bytes counts every byte as a token, for [Options].Count.
-func Bytes(text string) int { return len(text) }
-
-// Stats are gauges and counters of one middleware. They may be read at any time.
-type Stats struct {
-	LeftOut atomic.Int64 // answers that were shortened, so far
-	Refused atomic.Int64 // answers that could not be made to fit, so far
-	Kept    atomic.Int64 // bytes that are kept now
 }
 
 // New returns a middleware that bounds answers. opts may be nil. It panics when an
@@ -120,8 +94,6 @@ func New(opts *Options) mcp.Middleware {
 	const of call.Options = "budget.New: Options"
 	call.Positive(of, "Size", &o.Size, 10_000)
 	call.Positive(of, "MaxKept", &o.MaxKept, 64<<20)
-	o.ReadMore = cmp.Or(o.ReadMore, "read_more")
-	o.Stats = cmp.Or(o.Stats, new(Stats))
 	o.Tools = maps.Clone(o.Tools)
 	for name, size := range o.Tools {
 		if name == "" {
@@ -135,8 +107,8 @@ func New(opts *Options) mcp.Middleware {
 		panic(fmt.Sprintf("budget.New: Options.Size is %d; give %d tokens or more", o.Size, minSize))
 	}
 	b := &budget{
-		Options: o, owners: owner.Finder{Func: o.Owner, Option: "budget.Options.Owner", Logger: o.Logger},
-		kept: newKeeper(o.MaxKept, o.OwnerBytes, o.Stats),
+		Options: o, owners: owner.Finder{Func: o.Owner, Option: "budget.Options.Owner"},
+		kept: newKeeper(o.MaxKept, o.OwnerBytes),
 	}
 	return call.WrapLayer("budget.New", call.Func(b.run), nil)
 }
@@ -149,8 +121,8 @@ type budget struct {
 	owners  owner.Finder
 	kept    *keeper
 	outputs ask.Outputs
-	taken   atomic.Bool       // a page of the list has a tool with the name ReadMore
-	warned  table.Names[bool] // tools that had their warning
+	taken   atomic.Bool // a page of the list has a tool with the name of this one
+	warned  atomic.Bool // the log has said that the server has a tool of that name
 }
 
 func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -162,7 +134,7 @@ func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 		if r == nil || r.Params == nil {
 			break
 		}
-		if r.Params.Name == b.ReadMore {
+		if r.Params.Name == readMore {
 			return b.readMore(ctx, c, r, next)
 		}
 		res, err := next(ctx, c.Method(), req)
@@ -171,10 +143,6 @@ func (b *budget) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 			return res, err
 		}
 		return b.bound(ctx, c, r, next, tool)
-	case *mcp.ReadResourceRequest:
-		if r != nil && r.Params != nil && c.Method() == middleware.MethodReadResource {
-			return b.resource(ctx, r, next)
-		}
 	case *mcp.ListToolsRequest:
 		res, err := next(ctx, c.Method(), req)
 		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list != nil {
@@ -200,17 +168,15 @@ func (b *budget) bound(ctx context.Context, c *call.Call, req *mcp.CallToolReque
 	}
 	x.owner, x.more = b.owners.Principal(ctx, req), b.offers(c)
 	if out := x.shrink(c, next); out != nil {
-		b.Stats.LeftOut.Add(1)
 		return out, nil
 	}
-	b.Stats.Refused.Add(1)
 	return nil, x.tooLarge(c, next)
 }
 
 // boundError cuts the text of a failure that a tool returned as a result.
 func (b *budget) boundError(res *mcp.CallToolResult) *mcp.CallToolResult {
 	size := max(minSize, b.Size/10)
-	if res.GetError() != nil || b.fits(res, size) {
+	if tokens, _ := b.measure(res, size); res.GetError() != nil || tokens <= size {
 		return res
 	}
 	const mark = "[the rest is left out]"
@@ -226,6 +192,5 @@ func (b *budget) boundError(res *mcp.CallToolResult) *mcp.CallToolResult {
 		}
 		return b.measure(&out, size)
 	})
-	b.Stats.LeftOut.Add(1)
 	return &out
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,43 +201,6 @@ func TestAnswersCostWhatTheyAreLong(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// TestResourcesCostWhatTheyAreLong, of many contents and of one.
-func TestResourcesCostWhatTheyAreLong(t *testing.T) {
-	for name, contents := range map[string]func(n int) []*mcp.ResourceContents{
-		"many": func(n int) []*mcp.ResourceContents {
-			return slices.Repeat([]*mcp.ResourceContents{{URI: "a://b", Text: "some text"}}, n)
-		},
-		"empty": func(n int) []*mcp.ResourceContents {
-			return append(slices.Repeat([]*mcp.ResourceContents{nil, {URI: "a://b"}}, n), &mcp.ResourceContents{Text: strings.Repeat("a", n)})
-		},
-		"one": func(n int) []*mcp.ResourceContents {
-			return []*mcp.ResourceContents{{URI: "a://b", Text: strings.Repeat("größer. ", n)}}
-		},
-		"broken": func(n int) []*mcp.ResourceContents {
-			return []*mcp.ResourceContents{{URI: "a://b", Text: strings.Repeat("\x80", 8*n)}}
-		},
-		"a blob": func(n int) []*mcp.ResourceContents {
-			return []*mcp.ResourceContents{{URI: "a://b", Blob: make([]byte, 8*n)}}
-		},
-		"a range": func(n int) []*mcp.ResourceContents {
-			return slices.Repeat([]*mcp.ResourceContents{{URI: "a://b", Text: "some text"}}, n)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			growsNoFasterThanItsInput(t, 6_000, func(n int) func() {
-				h, uri := around(&budget.Options{Size: 1000}, nil, &mcp.ReadResourceResult{Contents: contents(n)}), "a://b"
-				if name == "a range" {
-					uri += fmt.Sprintf("#bytes=%d-", 8*n)
-				}
-				return func() {
-					_, err := h(t.Context(), middleware.MethodReadResource, &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: uri}})
-					require.NoError(t, err)
-				}
-			})
-		})
 	}
 }
 

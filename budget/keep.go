@@ -61,9 +61,8 @@ const keepFor = 10 * time.Minute
 
 // A keeper keeps entries for a time, within a bound for all and one for each owner.
 type keeper struct {
-	most  int // bytes
-	each  int // bytes of one owner
-	stats *Stats
+	most int // bytes
+	each int // bytes of one owner
 
 	mu      sync.Mutex
 	bytes   int
@@ -78,7 +77,7 @@ type account struct {
 	queue []*entry // the oldest first
 }
 
-func newKeeper(most, each int, stats *Stats) *keeper {
+func newKeeper(most, each int) *keeper {
 	switch {
 	case each == 0:
 		each = most / 4
@@ -87,7 +86,7 @@ func newKeeper(most, each int, stats *Stats) *keeper {
 	default:
 		each = min(each, most)
 	}
-	return &keeper{most: most, each: each, stats: stats, entries: map[string]*entry{}, owners: map[string]*account{}}
+	return &keeper{most: most, each: each, entries: map[string]*entry{}, owners: map[string]*account{}}
 }
 
 // weigh estimates how many bytes of memory an entry takes.
@@ -164,12 +163,11 @@ func (k *keeper) put(owner string, all []*entry) bool {
 	for k.bytes > k.most {
 		k.forget()
 	}
-	k.stats.Kept.Store(int64(k.bytes))
 	return true
 }
 
 // take copies what is left out, so that the entry does not hold the whole answer in memory,
-// and nobody else changes it.
+// and the handler cannot change it afterwards.
 func (e *entry) take() {
 	if e.list == nil {
 		e.run.blocks = slices.Clone(e.run.blocks)
@@ -192,7 +190,6 @@ func (k *keeper) expire() {
 	for len(k.queue) > 0 && time.Since(k.queue[0].made) >= keepFor {
 		k.forget()
 	}
-	k.stats.Kept.Store(int64(k.bytes))
 }
 
 // forget forgets the oldest entry, which is the oldest of its owner too.
@@ -223,7 +220,7 @@ func (k *keeper) get(cursor, owner string) *entry {
 func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	res, err := b.read(ctx, c, req)
 	if err != nil {
-		// What is wrapped is not a server, or it is a server that has a tool of this name.
+		// The middleware wraps one handler, or a server that has a tool of this name.
 		if _, missing := c.Server().Tool(next); !errors.Is(missing, ask.ErrNotListed) {
 			return next(ctx, c.Method(), req)
 		}
@@ -231,21 +228,25 @@ func (b *budget) readMore(ctx context.Context, c *call.Call, req *mcp.CallToolRe
 	return res, err
 }
 
-// offers reports whether the caller can call the tool: the middleware stands around a
-// server that has no such tool itself, and nothing hides the tool.
+// offers reports whether the caller can call the tool: the middleware wraps a server that
+// has no such tool itself, and no filter hides the tool.
 func (b *budget) offers(c *call.Call) bool {
 	for tool, err := range c.Server().Tools() {
 		if err != nil {
 			return false
 		}
-		if tool.Name == b.ReadMore {
+		if tool.Name == readMore {
 			return tool.Description == description
 		}
 	}
 	return false
 }
 
-const description = "Shows what an answer of another tool left out. Call it with the cursor that the answer gave."
+// The tool that New adds.
+const (
+	readMore    = "read_more"
+	description = "Shows what an answer of another tool left out. Call it with the cursor that the answer gave."
+)
 
 // cursors matches the Cursor of an entry, followed, after the first page, by which block or
 // item comes next, and from which byte on.
@@ -345,7 +346,7 @@ func (b *budget) page(e *entry, at, off, room int) (shown []mcp.Content) {
 		}
 	}
 	if at < e.len() {
-		note += b.howToGet(fmt.Sprintf("%s.%d.%d", e.Cursor, at, off))
+		note += howToGet(fmt.Sprintf("%s.%d.%d", e.Cursor, at, off))
 	} else {
 		note += " That is all."
 	}
@@ -353,7 +354,7 @@ func (b *budget) page(e *entry, at, off, room int) (shown []mcp.Content) {
 }
 
 // pageOfItems returns a list of the items that fit, or a part of an item that is too large
-// for a page, with the note about it and the place where the next page begins.
+// for a page. It also returns the note about them and the place where the next page begins.
 func (e *entry) pageOfItems(at, off, room int) (shown []mcp.Content, note string, nextAt, nextOff int) {
 	begin := 0
 	if at > 0 {
@@ -375,28 +376,24 @@ func (e *entry) pageOfItems(at, off, room int) (shown []mcp.Content, note string
 	return []mcp.Content{&mcp.TextContent{Text: part}}, note, nextAt, nextOff
 }
 
-// list adds the tool to the last page of the tools, and warns, once for each, about tools
-// whose answers cannot be bounded well.
+// list adds the tool to the last page of the tools.
 func (b *budget) list(ctx context.Context, have *mcp.ListToolsResult) *mcp.ListToolsResult {
 	for _, tool := range have.Tools {
-		if tool == nil {
+		if tool == nil || tool.Name != readMore {
 			continue
 		}
-		if tool.Name == b.ReadMore {
-			b.taken.Store(true)
-			if tool.Description != description && b.first(tool.Name) { // not that of another middleware of this package further in
-				call.Warn(ctx, b.Logger, "budget: the server has a tool of this name; what is left out cannot be fetched; set budget.Options.ReadMore", slog.String("tool", b.ReadMore))
-			}
-			return have
+		b.taken.Store(true)
+		if tool.Description != description && b.warned.CompareAndSwap(false, true) { // not that of another budget.New further in
+			call.Warn(ctx, nil, "budget: the server has a tool of this name; what is left out cannot be fetched; give it another name", slog.String("tool", readMore))
 		}
-		b.check(ctx, tool)
+		return have
 	}
 	if len(have.Tools) == 0 || have.NextCursor != "" || b.taken.Load() {
 		return have // a server without tools has nothing to leave out
 	}
 	res := *have
 	res.Tools = append(slices.Clip(slices.Clone(have.Tools)), &mcp.Tool{
-		Name:        b.ReadMore,
+		Name:        readMore,
 		Description: description,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true},
 		InputSchema: map[string]any{

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
-// A node is a JSON value that may be cut. It is taken apart only on demand, and only as far
-// as it is worth while: what is left out is never looked into.
+// A node is a JSON value that may be cut. It is taken apart only on demand, and what is left
+// out is never taken apart.
 type node struct {
 	raw   []byte // as it came, without spaces
 	from  int    // where it stands in the value around it
@@ -56,8 +56,8 @@ func (n *node) reset() {
 	}
 }
 
-// open takes a value apart: one pass over its bytes. The items of an array are no nodes before somebody looks
-// at them, as most of a long one are left out first; but their number counts.
+// open takes a value apart: one pass over its bytes. The items of an array become nodes only in look, because
+// most items of a long one are left out first. Their number counts from the beginning.
 func (n *node) open() {
 	if n.apart {
 		return
@@ -260,10 +260,9 @@ func (n *node) fit(target int, valid func([]byte) bool) []byte {
 // to read.
 const maxCuts = 12
 
-// shrink leaves out as much as it must until the value has at most target bytes, and
-// reports whether it has: items at the ends of arrays, but not the first ones, then the
-// ends of strings, and then the first items. valid reports whether the schema allows what
-// is shown.
+// shrink leaves out what it must until the value has at most target bytes, and reports
+// whether it has. Items at the ends of arrays go first, then the ends of strings, and then
+// the first items. valid reports whether the schema allows what is shown.
 func (n *node) shrink(target int, valid func() bool) bool {
 	for _, step := range []struct {
 		want func(*node) bool

@@ -43,7 +43,7 @@ func FuzzAnswers(f *testing.F) {
 		if len(whole) > 100_000 {
 			t.Skip("an answer so large that the other inputs would wait for it")
 		}
-		o := budget.Options{Size: size, Count: budget.Bytes}
+		o := budget.Options{Size: size, Count: inBytes}
 		most := size
 		if estimate {
 			o.Count, most = nil, 3*size

@@ -1,18 +1,11 @@
 package budget
 
 import (
-	"context"
-	"encoding/json"
-	"log/slog"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpchain/mcpchain/internal/ask"
-	"github.com/mcpchain/mcpchain/internal/call"
 )
 
 // reducing are parts of the names of arguments that make an answer smaller.
@@ -50,47 +43,4 @@ func argument(names []string) string {
 		return "argument " + quoted
 	}
 	return "arguments " + quoted
-}
-
-// first reports whether there was no warning about a tool before. If too many tools are
-// remembered, there are no more warnings: a tool that is not remembered would be warned
-// about with each list.
-func (b *budget) first(tool string) bool { return b.warned.Add(tool, true) }
-
-// check warns, once for each tool, that its answers can be large but contain no array to
-// cut.
-func (b *budget) check(ctx context.Context, tool *mcp.Tool) {
-	if tool.OutputSchema == nil || b.Tools[tool.Name] < 0 || !b.first(tool.Name) {
-		return
-	}
-	var schema any
-	if raw, err := json.Marshal(tool.OutputSchema); err != nil || json.Unmarshal(raw, &schema) != nil {
-		return
-	}
-	if array, open := look(schema); open && !array {
-		call.Warn(ctx, b.Logger, "budget: the output schema of a tool has no array and no bound; an answer that is too large is refused, or loses the ends of its texts",
-			slog.String("tool", tool.Name))
-	}
-}
-
-// look reports whether a schema contains an array, whose items can be left out, and whether
-// it contains a string or an object without a bound.
-func look(schema any) (array, open bool) {
-	below, _ := schema.([]any)
-	if s, ok := schema.(map[string]any); ok {
-		is := func(kind string) bool {
-			kinds, _ := s["type"].([]any)
-			return s["type"] == kind || slices.Contains(kinds, any(kind))
-		}
-		has := func(keyword string) bool { _, ok := s[keyword]; return ok }
-		array = is("array")
-		open = is("string") && !has("maxLength") && !has("enum") && !has("const") ||
-			is("object") && !has("maxProperties") && s["additionalProperties"] != false
-		below = slices.Collect(maps.Values(s))
-	}
-	for _, one := range below {
-		a, o := look(one)
-		array, open = array || a, open || o
-	}
-	return array, open
 }

@@ -16,7 +16,7 @@ import (
 // cut returns what becomes of an answer.
 func cut(t *testing.T, schema string, res *mcp.CallToolResult) (*mcp.CallToolResult, []budget.LeftOut, *fault.Error) {
 	t.Helper()
-	h := around(&budget.Options{Size: 1000, Count: budget.Bytes}, json.RawMessage(schema), res)
+	h := around(&budget.Options{Size: 1000, Count: inBytes}, json.RawMessage(schema), res)
 	out, err := h(t.Context(), middleware.MethodCallTool, calling("it"))
 	if f, failed := middleware.FaultOf(out, err); failed {
 		return nil, nil, f

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,9 +20,8 @@ import (
 // keyHeader is the header that may hold an idempotency key.
 const keyHeader = "Idempotency-Key"
 
-// mayHaveKey reports whether it is worth while to look for a key. For a call without a key
-// this check is the whole cost.
-func (k *keeper) mayHaveKey(req mcp.Request) bool {
+// mayHaveKey reports whether a call may have a key. For a call without one this check is the whole cost.
+func mayHaveKey(req mcp.Request) bool {
 	r, ok := req.(*mcp.CallToolRequest)
 	if !ok || r == nil || r.Params == nil {
 		return false
@@ -34,7 +31,7 @@ func (k *keeper) mayHaveKey(req mcp.Request) bool {
 			return true
 		}
 	}
-	return k.Argument != "" || (r.Extra != nil && r.Extra.Header[keyHeader] != nil)
+	return r.Extra != nil && r.Extra.Header[keyHeader] != nil
 }
 
 // keyOf returns the key of a call, "" for none.
@@ -47,20 +44,12 @@ func (k *keeper) keyOf(req *mcp.CallToolRequest) (string, error) {
 			return checked("_meta."+name, v)
 		}
 	}
-	if k.Argument != "" {
-		var args map[string]json.RawMessage
-		if err := json.Unmarshal(req.Params.Arguments, &args); err == nil && args[k.Argument] != nil {
-			var v any
-			_ = json.Unmarshal(args[k.Argument], &v) // it is a part of valid JSON
-			return checked(k.Argument, v)
-		}
-	}
 	if req.Extra != nil && req.Extra.Header[keyHeader] != nil {
 		sent := req.Extra.Header[keyHeader]
 		if len(sent) == 1 {
 			return checked("header "+keyHeader, sent[0])
 		}
-		return checked("header "+keyHeader, sent) // which is no string: of several, another reader takes another one
+		return checked("header "+keyHeader, sent) // not a string: of several, another reader takes another one
 	}
 	return "", nil
 }
@@ -106,7 +95,7 @@ func checked(where string, v any) (string, error) {
 	return key, nil
 }
 
-// codeUnknownEnd is the code of a call of which nobody can say what it changed.
+// codeUnknownEnd is the code of a call whose effect is unknown.
 const codeUnknownEnd = "KEY_UNKNOWN_END"
 
 // The errors that a caller gets. The handler was not run.
@@ -178,7 +167,7 @@ func unavailable(err error) error {
 }
 
 // replayed returns the kept answer of the first call.
-func (a *attempt) replayed(rec record, version store.Version) (mcp.Result, error) {
+func (a *attempt) replayed(rec record) (mcp.Result, error) {
 	switch {
 	case rec.Answer == nil:
 		return nil, errNotKept
@@ -191,68 +180,11 @@ func (a *attempt) replayed(rec record, version store.Version) (mcp.Result, error
 	if err := json.Unmarshal(rec.Answer.Result, &first); err != nil {
 		return nil, unavailable(fmt.Errorf("replay: an answer cannot be read: %w", err))
 	}
-	k := &kept{name: a.name, version: version, args: fingerprint(a.list, a.req.Params.Arguments), res: &first}
-	if len(rec.Answer.Result) <= maxCached {
-		a.recent.add(k)
+	res := call.NewResult(a.c.Request())
+	res.Meta, res.IsError, res.Content, res.StructuredContent = first.Meta, first.IsError, first.Content, first.StructuredContent
+	if res.Meta == nil {
+		res.Meta = mcp.Meta{}
 	}
-	return k.answer(a.c), nil
-}
-
-// A cache holds answers that were repeated lately, so that the next repetition need not
-// read JSON. An answer is used only while the store has the same version.
-type cache struct{ slots [256]atomic.Pointer[kept] }
-
-// maxCached is the size of the largest answer in the cache, in JSON.
-const maxCached = 16 << 10
-
-type kept struct {
-	name    string
-	version store.Version
-	args    uint64 // the fingerprint of the arguments as they were sent, of a list too
-	res     *mcp.CallToolResult
-}
-
-var seed = maphash.MakeSeed()
-
-func fingerprint(list string, args json.RawMessage) uint64 {
-	of := maphash.Bytes(seed, args)
-	if list != "" {
-		of = maphash.Comparable(seed, [2]uint64{of, maphash.String(seed, list)})
-	}
-	return of
-}
-
-func (c *cache) slot(name string) *atomic.Pointer[kept] {
-	return &c.slots[maphash.String(seed, name)%uint64(len(c.slots))]
-}
-
-func (c *cache) add(k *kept) { c.slot(k.name).Store(k) }
-
-func (c *cache) find(name string, version store.Version, list string, args json.RawMessage) *kept {
-	if version == 0 {
-		return nil
-	}
-	k := c.slot(name).Load()
-	if k == nil || k.version != version || k.name != name || k.args != fingerprint(list, args) {
-		return nil
-	}
-	return k
-}
-
-// answer returns a copy that others may change.
-func (k *kept) answer(c *call.Call) mcp.Result {
-	res := call.NewResult(c.Request())
-	res.Meta = make(mcp.Meta, len(k.res.Meta)+2)
-	maps.Copy(res.Meta, k.res.Meta)
 	res.Meta[wire.ReplayedKey] = true
-	res.IsError, res.StructuredContent = k.res.IsError, k.res.StructuredContent
-	res.Content = make([]mcp.Content, len(k.res.Content))
-	for i, content := range k.res.Content {
-		if text, ok := content.(*mcp.TextContent); ok {
-			again := *text
-			content = &again
-		}
-		res.Content[i] = content
-	}
-	return res
+	return res, nil
 }

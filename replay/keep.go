@@ -16,6 +16,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/sink"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/store"
 )
 
@@ -72,7 +73,7 @@ func (a *attempt) rerunnable() bool {
 type record struct {
 	Holder string `json:"h"` // the attempt that wrote it, so that each record differs from all others
 	Args   string `json:"a"` // a hash
-	Done   bool   `json:"d"` // false: the handler runs, or has ended without an answer, or nobody knows
+	Done   bool   `json:"d"` // false: the handler runs, has ended without an answer, or its end is unknown
 	// Again says that the call was answered, and that a second run does no harm.
 	Again bool `json:"g,omitempty"`
 	// Withdrawn says that nothing was run: the record counts as absent.
@@ -203,11 +204,11 @@ func (a *attempt) write(ctx context.Context, end ending, last []byte) error {
 	}
 }
 
-// finish replaces or deletes the record that says that the call runs, and then ends
-// the lease: in one step if the store can do that. A process that dies between the two leaves an
-// answer, which repetitions get, and a lease, which does not matter where there is an answer. If
-// the answer of the store is lost, the same is tried again: if the first try took effect, the
-// record that it replaced is gone, and nothing is written twice.
+// finish replaces or deletes the record of the running call, and then ends the lease: in one
+// step if the store can do that. A process that dies between the two leaves an answer and a
+// lease. Repetitions get that answer in spite of the lease. If the answer of the store is lost,
+// the same is tried again. If the first try took effect, the record that it replaced is gone,
+// and nothing is written twice.
 func (a *attempt) finish(ctx context.Context, op store.Op) error {
 	op.Old = a.at
 	made, err := a.lease.ReleaseAfter(ctx, op)
@@ -237,9 +238,9 @@ func (a *attempt) runs(item store.Item) bool {
 	return err == nil && rec.Holder == a.holder && !rec.Done && !rec.Again && !rec.Withdrawn
 }
 
-// hold renews the lease. A lease that was lost, as while the store was away for longer than it
-// lasts, is taken again, and so is a record that the store has lost. Where another attempt
-// has taken the record, which it does only if a second run does no harm, the record stays with that one.
+// hold renews the lease. A lease may be lost while the store is away; it is taken again. A record that
+// the store has lost is written again. Another attempt takes the record only if a second run does no
+// harm, and then keeps it.
 func (a *attempt) hold(ctx context.Context) (ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,7 +250,7 @@ func (a *attempt) hold(ctx context.Context) (ok bool) {
 	if held, err := a.lease.Renew(ctx, leaseFor); held || err != nil {
 		return held
 	}
-	lease, _, err := store.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor)
+	lease, _, err := stored.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor)
 	if lease == nil { // another attempt looks at the record, or runs
 		return err == nil
 	}
@@ -298,7 +299,7 @@ func (a *attempt) undo(ctx context.Context) (err error) {
 		return err
 	}
 	if a.lease == nil {
-		if a.lease, _, err = store.Acquire(ctx, a.Store, a.live(), []byte(a.holder), time.Second); a.lease == nil {
+		if a.lease, _, err = stored.Acquire(ctx, a.Store, a.live(), []byte(a.holder), time.Second); a.lease == nil {
 			return err
 		}
 	}

@@ -21,8 +21,9 @@ func nameOf(owner, tool, key string) string {
 	return stored.OwnedName("replay/", owner, "call", tool, key)
 }
 
-// A place says which item of which list a call is: the names of the tools from the item outwards, its
-// number in each list, and the key. No key names a place, because each part counts with its length.
+// A place says which item of which list a call is. It has the names of the tools from the item
+// outwards, its number in each list, and the key. No key names a place, because each part counts with
+// its length.
 type place []string
 
 func placeOf(c *call.Call, key string) place {

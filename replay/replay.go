@@ -9,20 +9,19 @@
 //
 //	{"name":"pay","arguments":{...},"_meta":{"io.modelcontextprotocol/idempotencyKey":"0198c7f2-9d3e"}}
 //
-// The key comes from the _meta, from the HTTP header Idempotency-Key or from an
-// argument. It belongs to its owner and tool: the same key of another caller, or for
+// The key comes from the _meta or from the HTTP header Idempotency-Key. It belongs to its owner and tool: the same key of another caller, or for
 // another tool, is another key. Calls without a key pass as if the middleware were
 // not there.
 //
 // # What is kept
 //
-// Final answers: successes, and failures after which something was or may have been
-// changed. After wrong arguments, refusals and other failures that changed nothing, after a failure
-// whose answer says to call again, and after requests for input, nothing is kept, and the same key
-// runs the handler again. After a cancellation, or if a second run does no harm, it is only kept
-// that the call was made: the same key runs the handler again if that does no harm. The same key
-// with other arguments is a conflict. Arguments that two readers could take for different things,
-// or that are nested too deeply to be compared, cannot have a key: the call is refused.
+// Final answers are kept: successes, and failures after which something was or may have been
+// changed. A failure that changed nothing is not kept, such as wrong arguments or a refusal.
+// Neither is a request for input, nor a failure whose answer says to call again. Then the same key
+// runs the handler again. After a cancellation, only the fact that the call was made is kept. The
+// same key then runs the handler again if that does no harm. The same key with other arguments is a
+// conflict. Arguments that two readers could take for different things, or that are nested too
+// deeply to be compared, cannot have a key: the call is refused.
 //
 // The calls of a list form (package batch) have the key of the list. Under the same key the same
 // list gets the answers that its items had, and runs the other items. Another list is a conflict.
@@ -39,13 +38,12 @@
 //
 // # When a server dies
 //
-// While a handler runs, its server holds a lease. When the server dies, the lease ends, and
-// it is unknown how far the handler came, or whether it still runs: the store may only have been
-// out of its reach. A call that does still run takes its lease again when the store is back. A tool that is annotated as read-only or
-// idempotent, or for which Options.Rerun returns true, is run again. For any other tool the
-// repetition fails, with an answer that says that the earlier call may have taken effect. A
-// handler that passes [Key] on to a service which knows idempotency keys itself can be run
-// again.
+// While a handler runs, its server holds a lease. When the server dies, the lease ends. Then it is unknown how far
+// the handler came, or whether it still runs: the store may only have been out of its reach. A call that does
+// still run takes its lease again when the store is back. A tool that is annotated as read-only or idempotent, or
+// for which Options.Rerun returns true, is run again. For any other tool the repetition fails, with an answer that
+// says that the earlier call may have taken effect. A handler that passes [Key] on to a service which knows
+// idempotency keys itself can be run again.
 package replay
 
 import (
@@ -67,6 +65,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/jsons"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/sink"
+	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
@@ -86,10 +85,6 @@ type Options struct {
 
 	// Tools reports whether keys count for a tool. Nil means for all.
 	Tools func(tool string) bool
-
-	// Argument is the name of an argument that holds the key, for tools that declare
-	// one. Empty means that there is none.
-	Argument string
 
 	// Keep is how long an answer is kept. Zero means 24 hours.
 	Keep time.Duration
@@ -160,7 +155,7 @@ func New(opts *Options) mcp.Middleware {
 		keyed := call.WrapLayer("replay.New", call.Func(k.run), nil)(next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch {
-			case method == middleware.MethodCallTool && k.mayHaveKey(req):
+			case method == middleware.MethodCallTool && mayHaveKey(req):
 				return keyed(ctx, method, req)
 			case method == call.MethodListTools:
 				res, err := next(ctx, method, req)
@@ -183,7 +178,6 @@ type keeper struct {
 	Options
 
 	owners owner.Finder
-	recent cache
 	lists  table.Weak[call.Call, *listing]
 	late   chan struct{} // bounds the goroutines that keep an answer later
 }
@@ -199,18 +193,18 @@ const (
 	maxLate = 1000
 )
 
-func newKeeper(who string, opts *Options) *keeper {
+func newKeeper(caller string, opts *Options) *keeper {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	of := call.Options(who + ": Options")
+	of := call.Options(caller + ": Options")
 	call.Positive(of, "Keep", &o.Keep, 24*time.Hour)
 	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
 	o.Grace, o.Wait = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
 	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
 	if o.Limits.OwnerBytes = cmp.Or(o.Limits.OwnerBytes, 8<<20); o.Limits.OwnerBytes > 0 && o.Limits.OwnerBytes < minOwnerBytes {
-		panic(fmt.Sprintf("%s: Options.Limits.OwnerBytes is %d; give %d or more, zero for the default, or a negative one for no limit", who, o.Limits.OwnerBytes, minOwnerBytes))
+		panic(fmt.Sprintf("%s: Options.Limits.OwnerBytes is %d; give %d or more, zero for the default, or a negative one for no limit", caller, o.Limits.OwnerBytes, minOwnerBytes))
 	}
 	if o.Store == nil {
 		o.Store = store.NewMemory(nil)
@@ -232,15 +226,14 @@ type attempt struct {
 	key   string
 	owner string
 	name  string // of the record in the store: a hash of owner, tool and key
-	list  string // a hash of the arguments of the list, for an item
-	args  string // that, and a hash of the arguments
+	args  string // a hash of the arguments, after that of the arguments of the list for an item
 	log   *slog.Logger
 
 	holder string        // the lease and the record have it while they belong to this attempt
 	at     store.Version // of the record that says that the handler runs
 
 	mu    sync.Mutex // guards what follows while the handler runs
-	lease *store.Lease
+	lease *stored.Lease
 	over  bool // the record says how the call ended, or belongs to another attempt
 }
 
@@ -276,10 +269,7 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if err == nil {
 		item, err = k.Store.Get(ctx, name)
 	}
-	if res := k.recent.find(name, item.Version, list, tool.Params.Arguments); res != nil {
-		return res.answer(c), nil
-	}
-	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, list: list, log: k.logger(c)}
+	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, log: k.logger(c)}
 	if err != nil {
 		if refused := a.refusal(err); refused != nil { // the record of the list found no room
 			return nil, refused
@@ -314,7 +304,7 @@ func (k *keeper) logger(c *call.Call) *slog.Logger {
 }
 
 // storeFailed answers a call that is not protected, before its handler ran. A record that cannot be read
-// is no failure of the store, and proves that the key was used.
+// is not a failure of the store, and proves that the key was used.
 func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error) {
 	if a.WithoutStore && ctx.Err() == nil && !errors.Is(err, errUnreadable) {
 		sink.Log(ctx, a.log, slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
@@ -352,7 +342,7 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 				return nil, errOtherArguments
 			}
 			if rec.Done {
-				return a.replayed(rec, item.Version)
+				return a.replayed(rec)
 			}
 		}
 		// There is no answer yet. If another attempt holds the lease, it is at work on one.
@@ -362,7 +352,7 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 			return a.storeFailed(ctx, err)
 		}
 		var begun []store.Done
-		a.lease, _, begun, err = store.AcquireWith(ctx, a.Store, a.live(), []byte(a.holder), leaseFor, a.begin(0, mine))
+		a.lease, begun, err = stored.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor, a.begin(0, mine))
 		switch {
 		case err != nil:
 			return a.notBegun(ctx, err)
@@ -417,7 +407,7 @@ func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp
 		case rec.Args != a.args:
 			return nil, errOtherArguments
 		case rec.Done: // it ended between our look and our lease
-			return a.replayed(rec, begun.Item.Version)
+			return a.replayed(rec)
 		default:
 			return nil, errUnknownEnd
 		}
@@ -427,7 +417,7 @@ func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp
 // notBegun answers a call whose record was refused by the store, or may have been written
 // although there was an error.
 func (a *attempt) notBegun(ctx context.Context, err error) (mcp.Result, error) {
-	if store.NotStored(err) {
+	if stored.NotStored(err) {
 		a.drop(ctx)
 	} else {
 		a.later(a.undo, func() {})

@@ -160,15 +160,12 @@ func TestAKeyBelongsToItsOwnerAndTool(t *testing.T) {
 
 func TestWhereTheKeyComesFrom(t *testing.T) {
 	var b bank
-	server := b.server(owned(replay.Options{Argument: "key"}))
+	server := b.server(owned(replay.Options{}))
 	want := says(t, server, "k", `{"key":"ignored"}`)
 	ours := request("", `{"key":"ignored"}`)
 	ours.Params.Meta["io.github.mcpchain/idempotency_key"] = "k"
 	require.Equal(t, want, saysAs(t, server, ours))
 
-	want = says(t, server, "", `{"key":"a"}`)
-	require.Equal(t, want, says(t, server, "", `{"key":"a"}`))
-	require.NotEqual(t, want, says(t, server, "", `{"key":"b"}`))
 	want = says(t, server, "", `{"amount":1}`)
 	require.NotEqual(t, want, says(t, server, "", `{"amount":1}`), "no key")
 
@@ -179,7 +176,7 @@ func TestWhereTheKeyComesFrom(t *testing.T) {
 	}
 	want = saysAs(t, server, header())
 	require.Equal(t, want, saysAs(t, server, header()))
-	require.EqualValues(t, 6, b.paid.Load())
+	require.EqualValues(t, 4, b.paid.Load())
 }
 
 func TestKeysThatCannotBeUsed(t *testing.T) {

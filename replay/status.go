@@ -26,8 +26,8 @@ const (
 	notFound   = "not_found"
 )
 
-// advice says what is known of a call, and what to do now. What an absent record means nobody
-// knows, so it never says that nothing was changed.
+// advice says what is known of a call, and what to do now. An absent record proves nothing, so the
+// advice never says that nothing was changed.
 func advice(status string, rec record) string {
 	switch {
 	case status == running:
@@ -47,10 +47,10 @@ func advice(status string, rec record) string {
 	}
 }
 
-// AddStatusTool adds the tool call_status, which returns what became of a call that its caller
-// made with a key: "done", "running", "unknown_end" or "not_found", and what to do now. opts
-// are those of the middleware, and its Store is required. It panics when an option makes no
-// sense.
+// AddStatusTool adds the tool call_status. It returns the status of a call that its caller
+// made with a key: "done", "running", "unknown_end" or "not_found". It also says what to do
+// now. opts are those of the middleware, and its Store is required. It panics when an option
+// makes no sense.
 func AddStatusTool(server *mcp.Server, opts *Options) {
 	if opts == nil || opts.Store == nil {
 		panic("replay.AddStatusTool: Options.Store is nil; give the store that the middleware has")

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -76,13 +75,3 @@ func (e *RoomError) Error() string {
 
 // Unwrap returns the reason.
 func (e *RoomError) Unwrap() error { return e.Reason }
-
-// NotStored reports whether an error of a [Store] says that nothing was stored.
-func NotStored(err error) bool {
-	for _, sure := range [...]error{ErrFull, ErrManyKeys, ErrManyBytes, ErrTooLarge, ErrNotCounter, ErrRange, ErrTTL, ErrRefused} {
-		if errors.Is(err, sure) {
-			return true
-		}
-	}
-	return false
-}

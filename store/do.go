@@ -38,9 +38,8 @@ type Doer interface {
 // Do makes operations in order, in one round trip if the store is a [Doer]. After an operation
 // that was not ok, or was left out, it leaves out those without Anyway: their OK is false.
 //
-// An error ends it. The result has the operations before, as far as they are known: if a
-// store answers for all of them at once and that answer is lost, it may have made any of
-// them.
+// An error ends it. The result has the operations before, as far as they are known. If a
+// store answers for all at once and that answer is lost, any of them may have been made.
 func Do(ctx context.Context, s Store, ops ...Op) ([]Done, error) {
 	if d, ok := s.(Doer); ok {
 		if done, err := d.Do(ctx, ops...); !errors.Is(err, errors.ErrUnsupported) {

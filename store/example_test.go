@@ -23,23 +23,3 @@ func Example() {
 	// first: true
 	// second: false, because it is 11
 }
-
-// Of two servers, one does the work.
-func ExampleAcquire() {
-	ctx := context.Background()
-	s := store.NewMemory(nil)
-	for _, server := range []string{"server 1", "server 2"} {
-		lease, there, err := store.Acquire(ctx, s, "nightly report", []byte(server), time.Minute)
-		switch {
-		case err != nil:
-			fmt.Println(err)
-		case lease == nil:
-			fmt.Printf("%s: %s is at it\n", server, there.Value)
-		default:
-			fmt.Printf("%s: begins\n", server)
-		}
-	}
-	// Output:
-	// server 1: begins
-	// server 2: server 1 is at it
-}

@@ -10,6 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Len returns how many values are kept, including expired ones that were not yet removed.
+func (m *Memory) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.entries)
+}
+
 // TestMemoryCountsWhatItHolds compares what it counts with what stands there, until nothing does.
 func TestMemoryCountsWhatItHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

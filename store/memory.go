@@ -21,7 +21,7 @@ type MemoryOptions struct {
 // the process ends, and other processes do not see it.
 //
 // When less than half of it is free, a group may hold only a part of what its [Bound] allows,
-// or of MaxBytes if that sets no limit: with a quarter free a quarter, with an eighth free a
+// or else of MaxBytes. With a quarter free the part is a quarter, with an eighth free a
 // sixteenth, and so on. So even many groups together leave room for another one.
 type Memory struct {
 	most int // bytes
@@ -63,13 +63,6 @@ func NewMemory(opts *MemoryOptions) *Memory {
 	return &Memory{most: cmp.Or(o.MaxBytes, 64<<20), entries: map[string]*entry{}, groups: map[string]*group{}}
 }
 
-// Len returns how many values are kept, including expired ones that were not yet removed.
-func (m *Memory) Len() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.entries)
-}
-
 // Get implements [Store].
 func (m *Memory) Get(_ context.Context, key string) (Item, error) {
 	m.mu.Lock()
@@ -86,7 +79,7 @@ func (m *Memory) Swap(ctx context.Context, key string, old Version, value []byte
 		return Item{}, false, ErrTTL
 	}
 	_, bound := BoundOf(ctx, key)
-	value = bytes.Clone(value) // before the lock, so that nobody waits for the copy
+	value = bytes.Clone(value) // before the lock, so that no call waits for the copy
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.swap(Op{Key: key, Old: old, Value: value, TTL: ttl, Bound: bound}, time.Now())

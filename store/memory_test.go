@@ -221,7 +221,6 @@ func TestProgrammersErrors(t *testing.T) {
 	require.PanicsWithValue(t, "store.NewMemory: MemoryOptions.MaxBytes is negative; give a limit, or zero for the default", func() {
 		store.NewMemory(&store.MemoryOptions{MaxBytes: -1})
 	})
-	require.Panics(t, func() { _, _, _ = store.Acquire(t.Context(), store.NewMemory(nil), "k", nil, time.Hour) })
 }
 
 // TestMemoryDoIsOneStep: who looks meanwhile sees all operations or none.

@@ -1,6 +1,6 @@
-// Package store has the one small interface through which mcpchain's packages keep what
-// must outlive a connection or be shared by several servers: a conversation's state, the
-// first answer of a call, counts. [Memory] is the embedded default for one machine;
+// Package store has the small interface through which mcpchain's packages keep a
+// conversation's state, the first answer of a call, and counts. These outlive a connection,
+// or are shared by several servers. [Memory] is the embedded default for one machine;
 // contrib/redis is for many. Package storetest tests any other.
 //
 //	s := store.NewMemory(nil)
@@ -9,8 +9,7 @@
 //	item, ok, err = s.Swap(ctx, "greeting", item.Version, []byte("hi"), time.Hour)
 //	n, err := s.Add(ctx, "failures", 1, time.Minute)
 //
-// A [Lease] on top of it has one holder at a time and ends when that holder dies. A [Bound]
-// prevents one owner from filling the store for all others.
+// A [Bound] prevents one owner from filling the store for all others.
 package store
 
 import (
@@ -41,7 +40,7 @@ type Item struct {
 // absent. A store never drops a value earlier, unless it documents an option for that.
 //
 // On an error the other results are zero, and whether a write took effect is not
-// known, unless [NotStored] reports that it did not. The text of an error is for logs only,
+// known, unless the error wraps one of those below. The text of an error is for logs only,
 // unless it is a *fault.Error.
 //
 // All methods may be called concurrently.
@@ -67,7 +66,7 @@ type Store interface {
 	// absent key and an empty value count as zero. A new key is kept for ttl; later additions leave its expiry
 	// as it is. The value of a counter is its number in decimal. Add fails with
 	// ErrRange if delta or the sum is beyond [MaxCount], and with ErrNotCounter on a
-	// value that is no number.
+	// value that is not a number.
 	Add(ctx context.Context, key string, delta int64, ttl time.Duration) (sum int64, err error)
 }
 
@@ -89,7 +88,7 @@ var (
 	// ErrTooLarge says that the key or the value exceeds what the store takes.
 	ErrTooLarge = errors.New("store: the key or the value is too large")
 
-	// ErrNotCounter says that Add met a value that is no number.
+	// ErrNotCounter says that Add met a value that is not a number.
 	ErrNotCounter = errors.New("store: the value is not a counter")
 
 	// ErrRange says that a number is beyond the range that is counted exactly, see

@@ -332,7 +332,7 @@ func TestReplay(t *testing.T) {
 
 // TestBudget: a tool that a middleware answers itself can be called once it is added.
 func TestBudget(t *testing.T) {
-	chain, _ := standard(mcpchain.Options{Budget: budget.New(&budget.Options{Size: 400, Count: budget.Bytes})})
+	chain, _ := standard(mcpchain.Options{Budget: budget.New(&budget.Options{Size: 400, Count: func(text string) int { return len(text) }})})
 	s := server.NewMCPServer("s", "1", wrapped.Server(chain))
 	s.AddTool(mcpgo.NewTool("it"), returns(mcpgo.NewToolResultText(strings.Repeat("One sentence. ", 30)+"END"), nil))
 	s.AddTool(mcpgo.NewTool("read_more", mcpgo.WithString("cursor", mcpgo.Required())), wrapped.ByMiddleware)

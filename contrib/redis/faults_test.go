@@ -321,15 +321,15 @@ func TestWhatIsKnownAfterAnError(t *testing.T) {
 	require.True(t, ok)
 	_, _, err = s.Swap(full, "g|a", item.Version, nil, time.Hour)
 	require.ErrorIs(t, err, store.ErrManyBytes)
-	require.True(t, store.NotStored(err))
+	require.True(t, notStored(err))
 	hook.left.Store(1)
 	_, _, err = s.Swap(full, "g|a", item.Version, nil, time.Hour)
 	_ = faultOf(t, err)
-	require.False(t, store.NotStored(err), "the first try may still come")
+	require.False(t, notStored(err), "the first try may still come")
 	hook.left.Store(3)
 	_, _, err = s.Swap(t.Context(), "g|a", item.Version, nil, time.Hour)
 	_ = faultOf(t, err)
-	require.False(t, store.NotStored(err))
+	require.False(t, notStored(err))
 
 	p.mini.SetError("READONLY You can't write against a read only replica.")
 	_, _, err = s.Swap(t.Context(), "g|a", item.Version, nil, time.Hour)
@@ -338,14 +338,14 @@ func TestWhatIsKnownAfterAnError(t *testing.T) {
 	p.mini.SetError("")
 	hook.left.Store(1)
 	_, err = s.Add(t.Context(), "n", 1, time.Hour)
-	require.False(t, store.NotStored(err))
+	require.False(t, notStored(err))
 
 	gone := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1, MaxRetries: -1})
 	defer func() { _ = gone.Close() }()
 	_, _, err = mcpredis.New(gone, &mcpredis.Options{Timeout: 5 * time.Second}).Swap(t.Context(), "g|a", item.Version, nil, time.Hour)
 	_ = faultOf(t, err)
 	require.ErrorIs(t, err, store.ErrRefused)
-	require.True(t, store.NotStored(err))
+	require.True(t, notStored(err))
 }
 
 // TestAKeyedCallWhoseAnswersAreLost loses one answer of Redis, or several, from each of the steps of a
@@ -559,4 +559,9 @@ func TestSwapIsLinearizable(t *testing.T) {
 			histories[i].check(t, registerModel)
 		}
 	})
+}
+
+// notStored reports whether an error says that nothing was stored.
+func notStored(err error) bool {
+	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrManyBytes) || errors.Is(err, store.ErrFull)
 }

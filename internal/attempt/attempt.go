@@ -36,9 +36,9 @@ func (p Policy) Start() *Schedule {
 	}}
 }
 
-// Next returns how long to wait after a failed attempt, numbered from 1, and false if there
-// is to be no further attempt. asked is the wait that the failure names, zero for none. It is
-// never shortened: an attempt that is too early is worse than none.
+// Next returns how long to wait after a failed attempt, numbered from 1. It returns false if
+// there is to be no further attempt. asked is the wait that the failure names, zero for none.
+// It is never shortened: an attempt that is too early is worse than none.
 func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (time.Duration, bool) {
 	if failed >= s.Attempts || ctx.Err() != nil {
 		return 0, false
@@ -52,7 +52,7 @@ func (s *Schedule) Next(ctx context.Context, failed int, asked time.Duration) (t
 }
 
 // Fits reports whether a wait that begins now ends within the budget and before the context's
-// deadline. After the deadline nobody waits for the answer.
+// deadline. After the deadline the caller no longer waits for the answer.
 func (s *Schedule) Fits(ctx context.Context, wait time.Duration) bool {
 	if wait > s.Budget-time.Since(s.first) { // no addition, which could overflow
 		return false
@@ -85,7 +85,7 @@ func Number(v any) int {
 	case int:
 		f = float64(v)
 	case json.Number:
-		f, _ = v.Float64() // zero or infinite if it is no number
+		f, _ = v.Float64() // zero or infinite if it is not a number
 	case string:
 		return Number(json.Number(v))
 	}

@@ -294,7 +294,7 @@ func refusals(add func(string, func(*world, harness.Place))) {
 		list := string(must(json.Marshal(map[string]any{"rows": rows})))
 		var cursor string
 		w.serve(at, func(o *mcpchain.Options) {
-			o.Budget = budget.New(&budget.Options{Size: 300, Owner: me, Logger: w.logger()})
+			o.Budget = budget.New(&budget.Options{Size: 300, Owner: me})
 		}, "read-only", map[string]harness.Handler{
 			tool: harness.Return(func() *mcp.CallToolResult { return &mcp.CallToolResult{Content: []mcp.Content{text(list)}} }),
 			"prose": harness.Return(func() *mcp.CallToolResult {

@@ -15,10 +15,10 @@ const maxCanonical = 1000
 var errNoCanonical = errors.New("jsons: the value has no canonical form")
 
 // Canonical returns one form of a JSON value, whatever its layout, the order of its names and the notation of its
-// numbers are. It is that of RFC 8785, but numbers keep all their digits, so that no two amounts become one. Absent is
-// the same as an empty object. If names of an object differ in their case only, the form is raw itself: encoding/json
-// takes the last of them for a struct, so that their order has a meaning. What is not [Clear], or nested too deeply, has
-// no form, and two values without one are never to be taken for the same.
+// numbers are. It is that of RFC 8785, but numbers keep all their digits, so that no two amounts become one.
+// Absent is the same as an empty object. If names of an object differ in their case only, the form is raw itself.
+// encoding/json takes the last of them for a struct, so that their order has a meaning. What is not [Clear], or
+// nested too deeply, has no form, and two values without one are never to be taken for the same.
 func Canonical(raw []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return []byte("{}"), nil

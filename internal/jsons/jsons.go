@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The bounds of a text that [Strict] reads. Its bytes are bounded by whoever reads them.
+// The bounds of a text that [Strict] reads. Its bytes are bounded where they are received.
 const (
 	MaxDepth  = 512       // of values in values; servers written in Python end at about a thousand
 	MaxValues = 1_000_000 // in the whole text
@@ -54,9 +54,9 @@ type Error struct {
 
 func (e *Error) Error() string { return "jsons: " + e.Reason }
 
-// Strict reads an object that has to mean the same to every reader: it is UTF-8, no name stands in an object
-// twice, and in the objects of the shape no two names differ in their case only. Its size is bounded. If it is
-// JSON, the document is returned with the error as well. CR and LF between tokens are left out of its text,
+// Strict reads an object that has to mean the same to every reader. It is UTF-8, and no name stands in an
+// object twice. In the objects of the shape no two names differ in their case only. Its size is bounded. If it
+// is JSON, the document is returned with the error as well. CR and LF between tokens are left out of its text,
 // because some readers take them for the end of the message.
 func Strict(text []byte, shape Shape) (*Document, error) {
 	d, err := read(text, shape, true)
@@ -164,7 +164,7 @@ func (d *Document) Names(path ...string) []string {
 	return names
 }
 
-// Values returns all values at a path of the shape, in their order: a name may stand more than once in a text
+// Values returns all values at a path of the shape, in their order. A name may stand more than once in a text
 // that [Tolerant] has read, or that [Strict] has refused.
 func (d *Document) Values(path ...string) []json.RawMessage {
 	in := d.root

@@ -10,17 +10,6 @@ import (
 
 // folded returns two names that differ in their case only, or not at all.
 func folded(names []string) (one, other string, found bool) {
-	const few = 24 // which are compared with each other
-	if len(names) <= few {
-		for i, name := range names {
-			for _, before := range names[:i] {
-				if strings.EqualFold(before, name) {
-					return before, name, true
-				}
-			}
-		}
-		return "", "", false
-	}
 	seen := make(map[string]string, len(names))
 	for _, name := range names {
 		key := strings.Map(leastFold, name)

@@ -40,7 +40,7 @@ func (f *Form) Read(raw json.RawMessage) (items []json.RawMessage, head []byte, 
 	}
 	if json.Unmarshal(list, &items) != nil || items == nil {
 		var received any
-		_ = json.Unmarshal(list, &received) // nil if it is no JSON
+		_ = json.Unmarshal(list, &received) // nil if it is not JSON
 		e := fault.Invalid(f.Items, received, expected)
 		if received != nil {
 			e = e.Suggest("Send a list, even for one item.")

@@ -1,5 +1,5 @@
-// Package listform gives a tool that takes one item a sibling that takes a list of them: how the sibling is
-// listed, which arguments it takes, and whom it calls. Package batch runs the items.
+// Package listform gives a tool that takes one item a sibling that takes a list of items. It lists the
+// sibling, reads its arguments and makes the calls of the tool. Package batch runs the items.
 package listform
 
 import (
@@ -99,8 +99,8 @@ func (l *Forms) Listed(ctx context.Context, c *call.Call, req mcp.Request, next 
 }
 
 // Offered reports whether a call of the sibling's name is one of the list form. It is not where the server has a
-// tool of that name itself. The error is the SDK's own for a tool that does not exist: there is no tool that
-// takes one item, or none for this caller. If the tools cannot be listed, it is assumed to be there.
+// tool of that name itself. The error is the SDK's own for a tool that does not exist: the tool of one item is
+// missing, or hidden from this caller. If the tools cannot be listed, it is assumed to be there.
 func (f *Form) Offered(ctx context.Context, c *call.Call, req *mcp.CallToolRequest, next mcp.MethodHandler) (bool, error) {
 	if _, err := lookUp(ctx, c, next, req, f.As); err == nil {
 		f.refused(ctx, c, errTaken)

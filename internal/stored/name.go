@@ -1,5 +1,6 @@
-// Package stored is for the middlewares that keep something in a store: names of entries and the
-// failures of a store (name.go), and a shared store that a server can do without (remote.go).
+// Package stored serves the middlewares that keep something in a store. It names entries and words
+// failures (name.go), and has a lease (lease.go). A Remote is a store that each server can do without
+// (remote.go).
 package stored
 
 import (
@@ -53,8 +54,9 @@ func (e *storeError) Unwrap() error { return e.err }
 // fullWait is the wait for a full store that does not say for how long.
 const fullWait = 30 * time.Second
 
-// Failed turns the error of a store into a fault that the caller may read: the store's own, or
-// one that says that it is not available. what names the store, and effect is that of the call.
+// Failed turns the error of a store into the fault that the caller may read: the store's own,
+// or one that says it is not available. effect says what the call may have changed. The cause
+// names the store by what it keeps.
 func Failed(err error, what string, effect fault.Effect) error {
 	var f *fault.Error
 	var room *store.RoomError
@@ -77,4 +79,14 @@ func Failed(err error, what string, effect fault.Effect) error {
 	retry, _ := f.Retry()
 	retry.Effect = effect
 	return f.WithRetry(retry)
+}
+
+// NotStored reports whether an error of a store says that nothing was stored.
+func NotStored(err error) bool {
+	for _, sure := range [...]error{store.ErrFull, store.ErrManyKeys, store.ErrManyBytes, store.ErrTooLarge, store.ErrNotCounter, store.ErrRange, store.ErrTTL, store.ErrRefused} {
+		if errors.Is(err, sure) {
+			return true
+		}
+	}
+	return false
 }

@@ -325,12 +325,12 @@ func TestSuccessIsUntouched(t *testing.T) {
 	harness.Each(t, harness.Shapes(), func(t *testing.T, at harness.Place) {
 		all := everything(nil)
 		all.Batch = batch.New(&batch.Options{Lists: []batch.List{{Tool: "absent", Item: "word", As: "absentees"}}})
-		all.Budget = budget.New(&budget.Options{ReadMore: "good"}) // the server's own tool, beside which none is added
 		chains := [][]mcp.Middleware{nil, {mcpchain.Standard(nil), mcpchain.Standard(nil)}, {mcpchain.Standard(all)}}
 		sent := make([]string, len(chains))
 		for i, mw := range chains {
 			s := harness.Start(t, at, harness.Setup{
-				Handlers: map[string]harness.Handler{"good": harness.Succeed(), "rich": rich}, Middleware: mw, Server: &mcp.ServerOptions{PageSize: 1},
+				// The server has a read_more of its own, so that budget adds none.
+				Handlers: map[string]harness.Handler{"good": harness.Succeed(), "rich": rich, "read_more": harness.Succeed()}, Middleware: mw, Server: &mcp.ServerOptions{PageSize: 1},
 			})
 			require.Equal(t, "fine", s.Call(t, "good").Text())
 			require.Equal(t, strange, s.Call(t, "rich").Text())

@@ -152,19 +152,8 @@ func TestOneReading(t *testing.T) {
 	}
 }
 
-// TestNothingIsTheSame: a key, and the hash of a record, never take two unclear calls for one.
+// TestNothingIsTheSame: a key never takes two unclear calls for one.
 func TestNothingIsTheSame(t *testing.T) {
-	log := audit.NewLog(func([]audit.Entry) error { return nil }, &audit.LogOptions{Key: []byte(strings.Repeat("k", 32))})
-	seen := map[string]string{}
-	for _, args := range []string{
-		`{"a":"\ud800"}`, `{"a":"\ud801"}`, `{"a":"\ufffd"}`, "{\"a\":\"\xff\"}", "{\"a\":\"\xfe\"}", `{"a":1,"a":2}`, `{"a":2}`, `{"a":2,"a":2}`, `{"a":1,"A":2}`, `{"A":2,"a":1}`,
-	} {
-		hash := log.HashArguments([]byte(args))
-		require.NotContains(t, seen, hash, "%s and %s", args, seen[hash])
-		seen[hash] = args
-	}
-	require.Equal(t, log.HashArguments([]byte(`{"a":"\ud83d\ude00","b":1.0}`)), log.HashArguments([]byte(`{"b":1, "a":"😀"}`)))
-
 	keyed := replay.New(&replay.Options{Owner: func(context.Context, mcp.Request) string { return "bob" }})
 	runs := 0
 	handler := keyed(func(context.Context, string, mcp.Request) (mcp.Result, error) {

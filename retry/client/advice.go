@@ -3,7 +3,6 @@ package client
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -93,7 +92,7 @@ func askedToWait(r response) (time.Duration, bool) {
 	}
 	var data map[string]any
 	if json.Unmarshal(wire.Data, &data) != nil {
-		return 0, false // no object
+		return 0, false // not an object
 	}
 	return retryAfter(data)
 }
@@ -126,7 +125,7 @@ var waitMembers = map[string]time.Duration{
 // contradict each other the more careful one holds.
 func retryAfter(members map[string]any) (longest time.Duration, found bool) {
 	for name, unit := range waitMembers {
-		if n, ok := amount(members[name]); ok && n >= 0 {
+		if n, ok := amount(members[name]); ok && n >= 0 { // NaN is not
 			longest, found = max(longest, spanOf(n, unit)), true
 		}
 	}
@@ -134,14 +133,13 @@ func retryAfter(members map[string]any) (longest time.Duration, found bool) {
 }
 
 // amount reads a JSON number, or one that stands in a string.
-func amount(value any) (float64, bool) {
-	switch value.(type) {
-	case float64, int, int64, json.Number, string:
-		n, err := strconv.ParseFloat(strings.TrimSpace(fmt.Sprint(value)), 64)
-		return n, err == nil && !math.IsNaN(n)
-	default:
-		return 0, false
+func amount(value any) (n float64, ok bool) {
+	if text, is := value.(string); is {
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		return n, err == nil
 	}
+	n, ok = value.(float64)
+	return n, ok
 }
 
 // spanOf returns n units of time. It returns the longest Duration for a longer time,

@@ -8,9 +8,9 @@
 // _meta["io.github.mcpchain/error"], or in the data of a protocol error) is obeyed: should_retry
 // must be true; retry_after_seconds and max_attempts are kept to exactly. A write whose effect
 // is unknown is not repeated, unless it is sent with an idempotency key that the server keeps. A
-// tool that writes is called with a key if the last list of tools that the client asked for says
-// that the server keeps keys for the tool, as it does with package replay. Then a call whose
-// answer was lost is sent again with its key and gets the first answer.
+// tool that writes is called with a key if the last list of tools says so. A server with package
+// replay marks such tools in its list. Then a call whose answer was lost is sent again with its
+// key and gets the first answer.
 package client
 
 import (
@@ -33,10 +33,11 @@ import (
 // Options configure [New]. The zero value is the recommended default. Functions may be called
 // concurrently; a panic counts as the answer no.
 type Options struct {
-	// Repeatable says which tools may be called twice with the same arguments although it is
-	// unknown whether the first call took effect. Nil means the tools whose annotations say
-	// read-only or idempotent in the list of tools that the client asked for last in the
-	// session, however long ago: ask again when the server notifies that its list has changed.
+	// Repeatable says which tools may be called twice with the same arguments although it
+	// is unknown whether the first call took effect. Nil: the tools whose annotations say
+	// read-only or idempotent. They are read in the last list of tools that the client
+	// asked for in the session. Ask again when the server notifies that its list has
+	// changed.
 	Repeatable func(tool string) bool
 
 	// MaxAttempts is how often one call is sent, the first time included. Zero means
@@ -48,17 +49,16 @@ type Options struct {
 	// once. Zero means one minute.
 	Budget time.Duration
 
-	// InitialInterval is about how long to wait before the second attempt, where the
-	// server does not say how long; the waits after that double, up to ten times as long.
-	// Each is made up to a half longer or shorter by chance. Zero means 500 ms, or Budget
-	// if that is less.
+	// InitialInterval is about the wait before the second attempt, if the server does not
+	// say how long. Later waits double, up to ten times as long. Each is made up to a half
+	// longer or shorter by chance. Zero means 500 ms, or Budget if that is less.
 	InitialInterval time.Duration
 
-	// FailuresAsErrors makes an error of every failure: the result of a tool that failed becomes
-	// a nil result and a [*fault.Error], whose cause is a [*ResultError], and any other failure
-	// a *fault.Error whose cause is the error as it came. So errors.Is(err, fault.KindNotFound)
-	// works for both. A failure of this program itself has the party [fault.PartyCaller]. When
-	// it is not set, results and errors are returned as they came.
+	// FailuresAsErrors makes a [*fault.Error] of every failure. The cause is a [*ResultError]
+	// if a tool failed, whose result becomes nil. The cause of any other failure is the error
+	// as it came. So errors.Is(err, fault.KindNotFound) works for both. A failure of this
+	// program itself has the party [fault.PartyCaller]. When it is not set, results and
+	// errors are returned as they came.
 	FailuresAsErrors bool
 }
 
@@ -91,7 +91,7 @@ func (*ResultError) Error() string { return "the tool answered with an error" }
 //
 // If a wait would end after the context's deadline or the budget, the failure is returned at
 // once. A sending middleware of yours that stands inside sees every attempt. Repetitions carry
-// their number under "io.github.mcpchain/attempt" in the _meta of a copy of the parameters; when
+// their number under "io.github.mcpchain/attempt" in the _meta of a copy of the parameters. If
 // the caller put a number there itself, the repetitions count on from it.
 //
 // The SDK answers a server's questions (elicitation, sampling) without showing them to a sending
@@ -254,17 +254,13 @@ func withMeta(req mcp.Request, key string, value any) mcp.Request {
 	var params mcp.Params
 	switch p := paramsOf(req).(type) {
 	case *mcp.CallToolParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	case *mcp.ReadResourceParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	case *mcp.GetPromptParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	case *mcp.CompleteParams:
-		cp := *p
-		params = &cp
+		params = new(*p)
 	default:
 		return req
 	}

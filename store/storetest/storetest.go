@@ -37,8 +37,8 @@ type Config struct {
 // machine.
 const unit = 200 * time.Millisecond
 
-// Run runs the whole suite: what the documentation of [store.Store] and
-// [store.Lease] promises, each promise a subtest.
+// Run runs the whole suite: what the documentation of [store.Store] promises, each promise a
+// subtest.
 func Run(t *testing.T, c Config) {
 	t.Helper()
 	if c.New == nil {
@@ -77,9 +77,6 @@ func Run(t *testing.T, c Config) {
 		{"no two of many exceed a bound together", (*suite).concurrentBound},
 		{"several operations end at the first that is not ok", (*suite).do},
 		{"a refusal ends several operations", (*suite).doRefused},
-		{"a lease has one holder", (*suite).lease},
-		{"operations with a lease", (*suite).leaseWith},
-		{"a lease ends when its holder dies", (*suite).leaseExpiry},
 	} {
 		t.Run(promise.name, func(t *testing.T) {
 			c.Around(t, func(t *testing.T) { promise.test(&suite{T: t, Store: c.New(t), advance: c.Advance}) })
@@ -473,7 +470,7 @@ func (s *suite) within(b store.Bound, key string, old store.Version, size int, t
 	if err == nil && !ok {
 		s.Fatalf("Swap(%.40q) over version %d met version %d", key, old, item.Version)
 	}
-	if err != nil && (item.Version != 0 || ok || !store.NotStored(err)) {
+	if err != nil && (item.Version != 0 || ok) {
 		s.Fatalf("Swap(%.40q) failed and returned version %d and %v: %v", key, item.Version, ok, err)
 	}
 	return item.Version, err
@@ -716,123 +713,4 @@ func (s *suite) doRefused() {
 	s.wantErr("64 MiB", store.ErrTooLarge, err)
 	equal(s, "those before", 1, len(done))
 	equal(s, "the first", true, done[0].OK)
-}
-
-func (s *suite) leaseWith() {
-	record := func(old store.Version, value string) store.Op {
-		return store.Op{Key: "k|record", Old: old, Value: []byte(value), TTL: time.Hour}
-	}
-	with := func(holder string, ops ...store.Op) (*store.Lease, []store.Done) {
-		s.Helper()
-		l, _, done, err := store.AcquireWith(s.Context(), s.Store, "k|lease", []byte(holder), time.Hour, ops...)
-		if err != nil {
-			s.Fatal(err)
-		}
-		return l, done
-	}
-	after := func(l *store.Lease, ops ...store.Op) []store.Done {
-		s.Helper()
-		done, err := l.ReleaseAfter(s.Context(), ops...)
-		if err != nil || len(done) != len(ops) {
-			s.Fatalf("ReleaseAfter returned %d results: %v", len(done), err)
-		}
-		return done
-	}
-	a, done := with("a", record(0, "begun"))
-	equal(s, "the record", true, done[0].OK)
-	begun := done[0].Item.Version
-	b, done := with("b", record(0, "begun by b"))
-	equal(s, "a second holder", nil, b)
-	equal(s, "what it made", 0, len(done))
-	again, done := with("a", record(begun, "begun again"))
-	if again == nil {
-		s.Fatal("a holder whose answer was lost does not find its lease")
-	}
-	equal(s, "the record", true, done[0].OK)
-	begun = done[0].Item.Version
-
-	equal(s, "renew", true, s.must(a.Renew(s.Context(), time.Hour)))
-	done = after(again, record(begun, "done")) // its version of the lease is an old one
-	equal(s, "the record", true, done[0].OK)
-	equal(s, "the lease", 0, s.get("k|lease").Version)
-	equal(s, "of a lease that is over", false, after(a, record(7, "x"))[0].OK)
-
-	b, _ = with("b")
-	equal(s, "not ok", false, after(b, record(7, "x"))[0].OK)
-	equal(s, "the lease ends anyway", 0, s.get("k|lease").Version)
-
-	b, _ = with("b")
-	c, _ := with("c")
-	equal(s, "another holder", nil, c)
-	equal(s, "delete", true, s.del("k|lease", 0))
-	c, _ = with("c")
-	equal(s, "renew what another has", false, s.must(b.Renew(s.Context(), time.Hour)))
-	equal(s, "its record", true, after(b, record(done[0].Item.Version, "late"))[0].OK)
-	equal(s, "whose it is", "c", string(s.get("k|lease").Value))
-	equal(s, "renew", true, s.must(c.Renew(s.Context(), time.Hour)))
-
-	equal(s, "delete", true, s.del("k|lease", 0))
-	d, _ := with("d")
-	after(c) // it does not know yet that it has lost the lease
-	equal(s, "whose it is", "d", string(s.get("k|lease").Value))
-	equal(s, "renew", true, s.must(d.Renew(s.Context(), time.Hour)))
-}
-
-func (s *suite) acquire(holder string, ttl time.Duration) (*store.Lease, store.Item) {
-	s.Helper()
-	lease, item, err := store.Acquire(s.Context(), s.Store, "k", []byte(holder), ttl)
-	if err != nil {
-		s.Fatalf("Acquire: %v", err)
-	}
-	return lease, item
-}
-
-func (s *suite) must(ok bool, err error) bool {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-	return ok
-}
-
-func (s *suite) lease() {
-	a, item := s.acquire("a", time.Hour)
-	equal(s, "what stands there", "a", string(item.Value))
-	b, item := s.acquire("b", time.Hour)
-	equal(s, "a second holder", nil, b)
-	equal(s, "who is in the way", "a", string(item.Value))
-	again, _ := s.acquire("a", time.Hour)
-	if again == nil {
-		s.Fatal("a holder whose answer was lost does not find its lease")
-	}
-	equal(s, "renew", true, s.must(a.Renew(s.Context(), time.Hour)))
-	equal(s, "renew, of the same holder", true, s.must(again.Renew(s.Context(), time.Hour)))
-	equal(s, "release", true, s.must(again.Release(s.Context())))
-	equal(s, "renew after the release", false, s.must(a.Renew(s.Context(), time.Hour)))
-
-	b, _ = s.acquire("b", time.Hour)
-	equal(s, "renew what another has", false, s.must(a.Renew(s.Context(), time.Hour)))
-	equal(s, "release what another has", false, s.must(a.Release(s.Context())))
-	equal(s, "release, of its holder", true, s.must(b.Release(s.Context())))
-	equal(s, "release after the end", false, s.must(b.Release(s.Context())))
-	equal(s, "what it leaves", 0, s.get("k").Version)
-}
-
-func (s *suite) leaseExpiry() {
-	a, _ := s.acquire("a", 3*unit)
-	s.advance(2 * unit)
-	b, _ := s.acquire("b", time.Hour)
-	equal(s, "while it lasts", nil, b)
-	equal(s, "renew", true, s.must(a.Renew(s.Context(), 3*unit)))
-	s.advance(2 * unit)
-	b, _ = s.acquire("b", time.Hour)
-	equal(s, "while it lasts since the renewal", nil, b)
-	s.advance(2 * unit)
-	equal(s, "renew when it is over", false, s.must(a.Renew(s.Context(), time.Hour)))
-	b, _ = s.acquire("b", time.Hour)
-	if b == nil {
-		s.Fatal("the lease did not end")
-	}
-	equal(s, "release when another has it", false, s.must(a.Release(s.Context())))
-	equal(s, "whose it is", "b", string(s.get("k").Value))
 }

@@ -1,4 +1,4 @@
-package store
+package stored
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcpchain/mcpchain/store"
 )
 
 // A Lease is a key that has one holder at a time. It ends when it is released, or not
@@ -14,50 +16,36 @@ import (
 // A holder that is too slow loses its lease without knowing, and nothing can stop
 // it; but Renew reports it.
 type Lease struct {
-	store Store
+	store store.Store
 	key   string
 
 	mu     sync.Mutex
 	holder []byte
-	at     Version // zero when the lease is over
+	at     store.Version // zero when the lease is over
 }
 
-// Acquire takes the lease on key for ttl, unless something stands there, such as
-// another's lease. Then it returns a nil Lease and that Item. holder is the value that
-// others find under the key meanwhile. It must differ from everything that others store
-// there, so put an ID of this holder into it: by that ID, Acquire recognizes its own write
-// after a lost answer.
+// Acquire takes the lease on key for ttl, unless something stands there, such as another's lease. Then it
+// returns a nil Lease. holder is the value that others find under the key meanwhile. It must differ from
+// everything that others store there, so put an ID of this holder into it. By that ID, Acquire recognizes
+// its own write after a lost answer. If the lease is taken, the operations are made with it, as by
+// [store.Do].
 //
-// After an error it is not known whether the lease was taken. If it was, it ends
-// after ttl, and Acquire with the same holder finds it.
-func Acquire(ctx context.Context, s Store, key string, holder []byte, ttl time.Duration) (*Lease, Item, error) {
-	lease, item, _, err := AcquireWith(ctx, s, key, holder, ttl)
-	return lease, item, err
-}
-
-// AcquireWith takes a lease as [Acquire] does and makes operations with it, as by [Do], if the lease
-// is taken. After an error it is unknown whether the lease was taken, and whether the operations
-// that are not in done were made.
-func AcquireWith(ctx context.Context, s Store, key string, holder []byte, ttl time.Duration, ops ...Op) (l *Lease, there Item, done []Done, err error) {
-	if len(holder) == 0 {
-		panic("store.Acquire: holder is empty; give bytes that only this holder stores")
-	}
-	if ttl <= 0 {
-		return nil, Item{}, nil, ErrTTL
-	}
-	done, err = Do(ctx, s, append([]Op{{Key: key, Value: holder, TTL: ttl}}, ops...)...)
+// After an error it is unknown whether the lease was taken, and whether the operations that are not in
+// done were made. If the lease was taken, it ends after ttl, and Acquire with the same holder finds it.
+func Acquire(ctx context.Context, s store.Store, key string, holder []byte, ttl time.Duration, ops ...store.Op) (l *Lease, done []store.Done, err error) {
+	done, err = store.Do(ctx, s, append([]store.Op{{Key: key, Value: holder, TTL: ttl}}, ops...)...)
 	if len(done) == 0 {
-		return nil, Item{}, nil, err
+		return nil, nil, err
 	}
 	first, done := done[0], done[1:]
 	if !first.OK && !bytes.Equal(first.Item.Value, holder) {
-		return nil, first.Item, nil, err
+		return nil, nil, err
 	}
 	l = &Lease{store: s, key: key, holder: bytes.Clone(holder), at: first.Item.Version}
 	if !first.OK && err == nil { // it was taken before, and the answer was lost
-		done, err = Do(ctx, s, ops...)
+		done, err = store.Do(ctx, s, ops...)
 	}
-	return l, first.Item, done, err
+	return l, done, err
 }
 
 // Renew makes the lease last for another ttl from now. It reports whether the
@@ -82,7 +70,7 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
 }
 
 // Release ends the lease and leaves nothing behind, if it is still held. It reports
-// whether it was.
+// whether it was held.
 func (l *Lease) Release(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,15 +92,15 @@ func (l *Lease) release(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// ReleaseAfter makes operations, as by [Do], and then ends the lease, whether they were ok or not. After
+// ReleaseAfter makes operations, as by [store.Do], and then ends the lease, whether they were ok or not. After
 // an error the lease may still be held.
-func (l *Lease) ReleaseAfter(ctx context.Context, ops ...Op) ([]Done, error) {
+func (l *Lease) ReleaseAfter(ctx context.Context, ops ...store.Op) ([]store.Done, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.at == 0 {
-		return Do(ctx, l.store, ops...)
+		return store.Do(ctx, l.store, ops...)
 	}
-	done, err := Do(ctx, l.store, append(slices.Clip(ops), Op{Key: l.key, Old: l.at, Anyway: true})...)
+	done, err := store.Do(ctx, l.store, append(slices.Clip(ops), store.Op{Key: l.key, Old: l.at, Anyway: true})...)
 	if err != nil {
 		return done[:min(len(done), len(ops))], err
 	}
