@@ -314,7 +314,7 @@ func TestElicitation(t *testing.T) {
 // TestReplay: an answer that is kept is whole, although the handler's value is gone.
 func TestReplay(t *testing.T) {
 	chain, _ := standard(mcpchain.Options{Replay: replay.New(&replay.Options{
-		Argument: "key", Owner: func(context.Context, mcp.Request) string { return "alice" },
+		Owner: func(context.Context, mcp.Request) string { return "alice" },
 	})})
 	calls := 0
 	h := wrapped.Tool(func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {

@@ -70,6 +70,7 @@ type cold struct {
 	suffix string // the last part of the ID of a Call below a parent
 	id     string
 	ended  *failure.Failure  // see End
+	plain  []error           // see sawPlain
 	added  []addition        // see Add
 	panic  *fault.PanicError // the last one that was recovered
 	parts  int               // how many times Part was called
@@ -168,7 +169,7 @@ func WrapLayer(name string, layer Layer, guard *Settings) Middleware {
 		o.place.Self = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			// Most often the middleware outside passed on what it got.
 			if c, ok := ctx.(*Call); ok && c.req == req && c.method == method {
-				return layer.Call(ctx, c, req, next)
+				return c.sawPlain(layer.Call(ctx, c, req, next))
 			}
 			return o.enter(ctx, method, req)
 		}
@@ -193,7 +194,7 @@ func (o *opener) enter(ctx context.Context, method string, req mcp.Request) (mcp
 		outer = nil // this server was connected with the context of another server's call
 	}
 	if outer != nil && outer.method == method {
-		return o.layer.Call(ctx, outer, req, o.next)
+		return outer.sawPlain(o.layer.Call(ctx, outer, req, o.next))
 	}
 	return o.open(&Call{Context: ctx, method: method, req: req, by: o, quiet: outer != nil && outer.quiet})
 }

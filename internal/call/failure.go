@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,6 +43,7 @@ func (c *Call) Judge(res mcp.Result, err error) *failure.Failure {
 	}
 	f = &failure.Failure{}
 	of := c.circumstances()
+	of.Plain = e.plain
 	f.Make(e.tool, e.err, &of)
 	if e.as != nil {
 		f.Explain(*e.as, &c.settings().reader)
@@ -57,9 +59,10 @@ func (c *Call) Judge(res mcp.Result, err error) *failure.Failure {
 // An ending is what a failure is made of: the result of a tool, the original error, and the finding of an
 // [ExplainedError].
 type ending struct {
-	tool *mcp.CallToolResult
-	err  error
-	as   *classify.Finding
+	tool  *mcp.CallToolResult
+	err   error
+	as    *classify.Finding
+	plain bool // see sawPlain
 }
 
 func (c *Call) ending(res mcp.Result, err error) (e ending) {
@@ -67,6 +70,7 @@ func (c *Call) ending(res mcp.Result, err error) (e ending) {
 	e.tool, _ = res.(*mcp.CallToolResult)
 	if err == nil {
 		e.err = e.tool.GetError()
+		c.unmask(&e)
 	} else if e.tool != nil {
 		e.tool = c.ours(e.tool) // see answer
 	}
@@ -81,6 +85,52 @@ func (c *Call) ending(res mcp.Result, err error) (e ending) {
 		e.err, e.as = err.Err, &err.As
 	}
 	return e
+}
+
+// maxPlain bounds the errors that a Call remembers as plain: it sees one for each try.
+const maxPlain = 16
+
+// sawPlain passes on how a middleware of ours ended. Of a failed result whose words are those of its error
+// it remembers the error: a middleware of the program's own that changes the words does not make them words
+// for the caller.
+func (c *Call) sawPlain(res mcp.Result, err error) (mcp.Result, error) {
+	if err == nil && failure.IsError(res) {
+		c.rememberPlain(res)
+	}
+	return res, err
+}
+
+func (c *Call) rememberPlain(res mcp.Result) {
+	tool, ok := res.(*mcp.CallToolResult)
+	if !ok || !failure.Plain(tool) {
+		return
+	}
+	cold := c.lock()
+	defer c.mu.Unlock()
+	for _, have := range cold.plain {
+		if safe.Same(have, tool.GetError()) {
+			return
+		}
+	}
+	if len(cold.plain) < maxPlain {
+		cold.plain = append(cold.plain, tool.GetError())
+	}
+}
+
+// unmask finds whether the words of a result come from an error that the Call has seen as plain: the
+// result still has it, or one around it, or it repeats its text.
+func (c *Call) unmask(e *ending) {
+	cold := c.lock()
+	plain := cold.plain
+	c.mu.Unlock()
+	for _, known := range plain {
+		if e.err == nil && strings.Contains(failure.FirstText(e.tool.Content), safe.Error(known)) {
+			e.err = known
+		}
+		if e.err != nil && (safe.Same(e.err, known) || safe.Is(e.err, known)) {
+			e.plain = true
+		}
+	}
 }
 
 // An addition is a change to what the caller reads of one failure, see [Call.Add].
@@ -99,7 +149,7 @@ func (c *Call) Add(res mcp.Result, err error, change func(*fault.Error) *fault.E
 	e := c.ending(res, err)
 	cold := c.lock()
 	defer c.mu.Unlock()
-	if cold.ended.Is(e.tool, e.err) {
+	if c.atEnd.Load()&over == 0 && cold.ended.Is(e.tool, e.err) {
 		cold.ended.Add(change)
 	}
 	cold.added = append(cold.added, addition{e, change})

@@ -10,6 +10,8 @@ import (
 	"cmp"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,8 +23,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// A Failure is what the middlewares of a call know about one failure of it. It belongs to the goroutine
-// that ends the call.
+// A Failure is what the middlewares of a call know about one failure of it. The goroutine that ends the
+// call makes it; then all methods but Make and Explain may be called concurrently.
 type Failure struct {
 	view View
 	err  error               // the original, nil if a tool reported its failure in a result of its own
@@ -31,10 +33,11 @@ type Failure struct {
 	unworded  bool // see Explainable
 	passedOn  bool // see Circumstances.PassedOn
 	known     Known
-	witnessed Witnessed        // nil: nothing was seen
-	hints     []fault.HintRule // nil when they have run, as they do when Again is called first
+	witnessed Witnessed // nil: nothing was seen
+	recorded  atomic.Bool
 
-	recorded bool
+	mu       sync.Mutex
+	hints    []fault.HintRule // nil when they have run, as they do when Again is called first
 	guidance Guidance
 	guided   bool
 	added    []func(*fault.Error) *fault.Error
@@ -62,6 +65,7 @@ type Circumstances struct {
 	PassedOn       bool  // the same, because the program passes on those of the call
 	Client         bool  // a client failed to answer its server
 	Refused        bool  // the call was refused before its handler ran, and the fault says so
+	Plain          bool  // the result's words were those of the error, before a middleware changed them
 	Ended          error // how the caller's context has ended
 	Shutdown       bool  // the server's shutdown has ended it
 }
@@ -83,7 +87,10 @@ func (f *Failure) Make(res *mcp.CallToolResult, err error, of *Circumstances) {
 	if err != nil {
 		seen.Found = classify.Of(err, classify.Options{Rules: of.Rules, Request: of.Request, OwnCredentials: of.OwnCredentials || of.PassedOn, Ended: of.Shutdown})
 	}
-	if seen.Report = reportOf(res, err); seen.Report == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
+	if seen.Report = reportOf(res, err); seen.Report == Apart && of.Plain {
+		seen.Report = NotReported
+	}
+	if seen.Report == Alone && len(of.Rules) > 0 && res.Meta[wire.ErrorKey] == nil {
 		// A rule may match the words of a tool as it matches the text of an error.
 		if ruled := classify.Of(errors.New(FirstText(res.Content)), classify.Options{Rules: of.Rules}); ruled.Origin == classify.Ruled {
 			seen.Found, seen.Report = ruled, NotReported
@@ -148,6 +155,13 @@ func bare(err error) bool {
 	default:
 		return classify.SDKChecks[safe.Error(err)]
 	}
+}
+
+// Plain reports whether the words of a result are those of its error, which were not written for the
+// caller.
+func Plain(res *mcp.CallToolResult) bool {
+	err := res.GetError()
+	return err != nil && reportOf(res, err) == NotReported
 }
 
 // reportOf says whose words report the failure in a result.
@@ -312,7 +326,11 @@ func (f *Failure) Foreign() bool {
 }
 
 // touched reports whether a middleware has added something to the failure.
-func (f *Failure) touched() bool { return f.guided || len(f.added) > 0 }
+func (f *Failure) touched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guided || len(f.added) > 0
+}
 
 // Withheld reports whether the caller reads a sentence of ours although a more trusted reader would
 // read the error's own text.
@@ -328,18 +346,16 @@ func (f *Failure) Masked() bool {
 }
 
 // Record marks the failure as recorded. It reports whether it was not before.
-func (f *Failure) Record() bool {
-	before := f.recorded
-	f.recorded = true
-	return !before
-}
+func (f *Failure) Record() bool { return f.recorded.CompareAndSwap(false, true) }
 
 // Recorded reports whether the failure was recorded.
-func (f *Failure) Recorded() bool { return f.recorded }
+func (f *Failure) Recorded() bool { return f.recorded.Load() }
 
 // Fault returns the public part as it is now, for a deliberate protocol error too. It does not
 // contain the original error.
 func (f *Failure) Fault() *fault.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.public != nil {
 		return f.public
 	}
@@ -367,12 +383,16 @@ func (f *Failure) Fault() *fault.Error {
 // which they are added. They do not change the record, a deliberate protocol error or the words of
 // a tool.
 func (f *Failure) Add(change func(*fault.Error) *fault.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.added, f.public = append(f.added, change), nil
 }
 
 // Text says what is done to the public text before it is sent. If texts are masked, a failure to
 // which a user's middleware added something is scrubbed, even if the rest of its text is ours.
 func (f *Failure) Text(masked bool) Text {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if masked && len(f.added) > 0 && f.view.Text == AsItIs {
 		return Scrubbed
 	}
@@ -381,19 +401,29 @@ func (f *Failure) Text(masked bool) Text {
 
 // Guide sets what the caller reads about calling again. It overrides what the failure itself says,
 // and an earlier Guide.
-func (f *Failure) Guide(g Guidance) { f.guidance, f.guided, f.public = g, true, nil }
+func (f *Failure) Guide(g Guidance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.guidance, f.guided, f.public = g, true, nil
+}
 
 // Guided reports whether [Failure.Guide] was called.
-func (f *Failure) Guided() bool { return f.guided }
+func (f *Failure) Guided() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guided
+}
 
 // Again decides whether the call may be made again, see [Again]. The rules of the program run when it is called
 // first; retry.Server asks its own before it repeats a call.
 // If at has no Witness, what the call's own witness has seen until now counts.
 func (f *Failure) Again(at Situation) Answer {
+	f.mu.Lock()
 	if f.hints != nil {
 		f.known.ask(f.err, f.hints)
 		f.hints = nil
 	}
+	f.mu.Unlock()
 	if at.Witness == (Witness{}) {
 		at.Witness = f.Witness()
 	}

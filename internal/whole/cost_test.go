@@ -84,8 +84,8 @@ func TestAllocationsOfACall(t *testing.T) {
 		most    float64
 	}{
 		"success":                      {returning(textResult, nil), 1},
-		"masked failure, recorded":     {returning(nil, errSecret), 27},
-		"a panic, masked and recorded": {func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(errSecret) }, 39},
+		"masked failure, recorded":     {returning(nil, errSecret), 34},
+		"a panic, masked and recorded": {func(context.Context, string, mcp.Request) (mcp.Result, error) { panic(errSecret) }, 46},
 	} {
 		handle := mcpchain.Standard(&mcpchain.Options{Logger: quiet()})(c.handler)
 		require.LessOrEqual(t, testing.AllocsPerRun(200, func() { _, _ = handle(context.Background(), middleware.MethodCallTool, benchRequest) }), c.most, name)
