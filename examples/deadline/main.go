@@ -25,6 +25,7 @@ import (
 	"github.com/mcpchain/mcpchain"
 	"github.com/mcpchain/mcpchain/correlate"
 	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/transport"
 )
 
@@ -69,7 +70,10 @@ func main() {
 		MaxStuck: 1,                                                            // handlers of one tool
 		Logger:   logger,
 	})
-	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Logger: logger, Correlate: &correlate.Options{Stats: stats}, Deadline: limits}))
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Logger: logger, Correlate: &correlate.Options{Stats: stats}, Deadline: limits,
+		Retry: &retry.Options{InitialInterval: time.Millisecond}, // the same wait each time; leave it out
+	}))
 	server.AddSendingMiddleware(deadline.Sending()) // a person who is asked something may think for longer
 
 	if err := serve(server, *address); err != nil {
