@@ -180,14 +180,14 @@ func (b *batch[Out]) item(i int) bool {
 		return true
 	}
 	b.result.Items[i].Value = value          // no other goroutine reads it yet
-	b.fail(i, func() (error, *fault.Error) { // an error that came with the end of the item's time says less
+	b.fail(i, func() (*fault.Error, error) { // an error that came with the end of the item's time says less
 		switch over := b.ctx.Err(); {
 		case over != nil && safe.Is(err, over):
-			return err, b.over()
+			return b.over(), err
 		case b.limit > 0 && ctx.Err() != nil && safe.Is(err, context.DeadlineExceeded):
-			return err, fault.Timeout(theItem, b.limit)
+			return fault.Timeout(theItem, b.limit), err
 		default:
-			return err, nil
+			return nil, err
 		}
 	})
 	return true
@@ -200,11 +200,11 @@ func (b *batch[Out]) leave(i int, returned <-chan struct{}) bool {
 	goOn := b.stuck <= b.concurrency
 	b.mu.Unlock()
 	change := call.Left(&b.result.failer.items[i])
-	b.fail(i, func() (error, *fault.Error) {
+	b.fail(i, func() (*fault.Error, error) {
 		if b.ctx.Err() != nil {
-			return b.over().Because(errStuck), nil
+			return nil, b.over().Because(errStuck)
 		}
-		return fault.Timeout(theItem, b.limit).Because(errStuck), nil
+		return nil, fault.Timeout(theItem, b.limit).Because(errStuck)
 	})
 	go func() {
 		<-returned
@@ -218,9 +218,9 @@ func (b *batch[Out]) leave(i int, returned <-chan struct{}) bool {
 
 // fail sets the failure of an item. how returns its error, and a fault that replaces an error that was not
 // worded for callers. how runs apart, because the methods of an error may end the goroutine.
-func (b *batch[Out]) fail(i int, how func() (err error, late *fault.Error)) {
+func (b *batch[Out]) fail(i int, how func() (late *fault.Error, err error)) {
 	got, failure := apart.Go(func() (failed, error) {
-		err, late := how()
+		late, err := how()
 		return b.result.failer.failed(i, err, late), nil
 	}).Result()
 	if failure != nil {

@@ -119,7 +119,6 @@ func roundTrip(t *testing.T, e *fault.Error) *fault.Error {
 }
 
 func TestValuesTravelUnchanged(t *testing.T) {
-	type named string
 	type point struct {
 		X, Y int
 		Name string `json:"name,omitempty"`

@@ -16,7 +16,6 @@ import (
 func lines(text ...string) string { return strings.Join(text, "\n") }
 
 func TestTextOfConstructors(t *testing.T) {
-	const notFoundHint = "Suggestion: Check the name. If a tool lists what exists, call it first."
 	for _, tc := range []struct {
 		name  string
 		fault *fault.Error

@@ -144,8 +144,8 @@ func TestRunningAndQueue(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		require.EqualValues(t, 1, stats.Running())
-		require.EqualValues(t, 18, stats.Queued())
+		require.Equal(t, 1, stats.Running())
+		require.Equal(t, 18, stats.Queued())
 		calls.Wait()
 		require.Equal(t, "a1 a2 b1 a3 b2 a a a a a a", strings.Join(order, " "), "in turns, each in order, for ten seconds")
 		require.Len(t, refused, 1+8, "one found sixteen of its own waiting, and eight waited for too long")
@@ -211,7 +211,7 @@ func TestWaitingForTokens(t *testing.T) {
 // TestWhatComesTooLateDoesNotWait, although others wait, and the place is taken for which it would
 // have to wait first; whoever counts the tokens.
 func TestWhatComesTooLateDoesNotWait(t *testing.T) {
-	for name, shared := range map[string]*taker{"alone": nil, "without the store": &taker{fail: func(context.Context) error { return errors.New(harness.Canary) }}} {
+	for name, shared := range map[string]*taker{"alone": nil, "without the store": {fail: func(context.Context) error { return errors.New(harness.Canary) }}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opts := &limit.Options{
@@ -264,7 +264,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 			calls.Go(func() { _, _ = h(ctx, middleware.MethodCallTool, request(fmt.Sprint(i), "slow")) })
 		}
 		synctest.Wait()
-		require.EqualValues(t, 1024, stats.Queued())
+		require.Equal(t, 1024, stats.Queued())
 		start := time.Now()
 		require.NotNil(t, ask(h, "ada", "slow"))
 		require.Nil(t, ask(h, "ada", "quick"))

@@ -115,7 +115,7 @@ func TestNamesAreTheCallersOwn(t *testing.T) {
 				for i := range 100 {
 					require.Equal(t, "at most 1 call in 1 h for all calls together that are not counted apart", ask(h, "eve", fmt.Sprint("more", i)).Message())
 				}
-				require.EqualValues(t, 4, stats.Buckets())
+				require.Equal(t, 4, stats.Buckets())
 				require.Nil(t, ask(h, "ada", "a"))
 				require.Nil(t, ask(h, "ada", "b"))
 				require.Equal(t, fault.KindRateLimited, ask(h, "ada", "a").Kind())

@@ -18,16 +18,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// sent is what arrives of a fault: without a message it has the one that its text
-// shows.
-func sent(f *fault.Error) fault.Data {
-	d := f.Data()
-	if d.Message == "" {
-		d.Message = fault.Generic(d.Type).Message()
-	}
-	return d
-}
-
 func TestFaultOfASuccess(t *testing.T) {
 	for _, res := range []mcp.Result{
 		nil, (*mcp.CallToolResult)(nil), &mcp.CallToolResult{}, (*mcp.GetPromptResult)(nil), &mcp.GetPromptResult{},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/harness"
 	"github.com/mcpchain/mcpchain/middleware"
@@ -53,11 +52,5 @@ func invoke(mw mcp.Middleware, h mcp.MethodHandler) (mcp.Result, error) {
 }
 
 func text(res mcp.Result) string { return harness.Answer{Result: res}.Text() }
-
-func data(e *fault.Error) fault.Data {
-	d := e.Data()
-	d.ReferenceID, d.Party = "", ""
-	return d
-}
 
 var quiet = slog.New(slog.DiscardHandler)

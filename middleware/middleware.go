@@ -89,7 +89,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware {
 	chain := slices.DeleteFunc(slices.Clone(mw), func(m mcp.Middleware) bool { return m == nil })
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		if next == nil {
-			panic(call.NoHandler(call.NameOf(chain...)))
+			panic(call.NoHandlerError(call.NameOf(chain...)))
 		}
 		for i, m := range slices.Backward(chain) {
 			if next = m(next); next == nil {

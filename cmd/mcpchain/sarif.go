@@ -20,7 +20,10 @@ const noPlace = "mcpchain-check"
 // there, below the working directory.
 func placeOf(command []string) string {
 	for _, arg := range command {
-		if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && filepath.IsLocal(arg) {
+		if !filepath.IsLocal(arg) {
+			continue
+		}
+		if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() { //nolint:gosec // the user names the command, and only the mode is looked at
 			return filepath.ToSlash(filepath.Clean(arg))
 		}
 	}

@@ -320,8 +320,9 @@ func (w *world) audited(one, other *server) {
 	story.Must(other.cmd.Process.Signal(syscall.SIGTERM))
 	story.Must(other.cmd.Wait())
 	fmt.Println("\n== The audits of both servers, afterwards")
-	var heads []audit.Head
-	for _, line := range other.log(`"dir":"other/audit"`) {
+	lines := other.log(`"dir":"other/audit"`)
+	heads := make([]audit.Head, 0, len(lines))
+	for _, line := range lines {
 		var head audit.Head
 		story.Must(json.Unmarshal([]byte(line), &head))
 		heads = append(heads, head)

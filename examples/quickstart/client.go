@@ -47,7 +47,7 @@ func withoutChain(ctx context.Context) ([]answer, error) {
 			if failed[i] = err; err != nil {
 				return
 			}
-			alive := false
+			var alive bool
 			answers[i], alive = p.provoke(ctx, f.call, time.Second)
 			if how, _ := p.stop(); !alive {
 				answers[i] = answer{ending: died, text: "the server process died: " + how}

@@ -162,7 +162,7 @@ func (f Func) Call(ctx context.Context, call *Call, req mcp.Request, next Handle
 func WrapLayer(name string, layer Layer, guard *Settings) Middleware {
 	return func(next Handler) Handler {
 		if next == nil && name != "" {
-			panic(NoHandler(name))
+			panic(NoHandlerError(name))
 		}
 		o := &opener{layer: layer, next: next, guard: guard}
 		// A closure, because a method value would be one more frame for each layer.

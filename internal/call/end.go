@@ -18,7 +18,7 @@ type Step interface {
 
 // An Entry is where a [Step] stands in the chain of a call.
 type Entry struct {
-	Ctx   context.Context //nolint:containedctx // it lives no longer than the call
+	Ctx   context.Context // it lives no longer than the call
 	Req   mcp.Request     // as the step's middleware passed it on
 	Next  Handler         // what stands inside of it
 	Began uint64          // the step's own time at which the call reached it

@@ -10,7 +10,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/harness"
@@ -55,12 +54,6 @@ func invoke(mw mcp.Middleware, h mcp.MethodHandler) (mcp.Result, error) {
 }
 
 func text(res mcp.Result) string { return harness.Answer{Result: res}.Text() }
-
-func data(e *fault.Error) fault.Data {
-	d := e.Data()
-	d.ReferenceID = ""
-	return d
-}
 
 var quiet = slog.New(slog.DiscardHandler)
 

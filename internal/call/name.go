@@ -2,12 +2,12 @@ package call
 
 import "cmp"
 
-// NoHandler is the panic of a middleware of ours that gets no handler. It is the name of the
+// NoHandlerError is the panic of a middleware of ours that gets no handler. It is the name of the
 // middleware's constructor, such as "limit.New", and empty where there is none.
-type NoHandler string
+type NoHandlerError string
 
 // Error says what is wrong.
-func (n NoHandler) Error() string {
+func (n NoHandlerError) Error() string {
 	return cmp.Or(string(n), "mcpchain") + ": the middleware got a nil handler; give it the handler that it stands in front of"
 }
 
@@ -27,7 +27,7 @@ func NameOf(mw ...Middleware) (name string) {
 
 func nameOf(mw Middleware) (name string) {
 	defer func() {
-		none, _ := recover().(NoHandler)
+		none, _ := recover().(NoHandlerError)
 		name = string(none)
 	}()
 	mw(nil)

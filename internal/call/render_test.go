@@ -20,22 +20,6 @@ import (
 	"github.com/mcpchain/mcpchain/middleware"
 )
 
-// message is a JSON-RPC message as far as the tests look at it.
-type message struct {
-	Result *struct {
-		Meta              map[string]json.RawMessage `json:"_meta"`
-		Content           []map[string]any           `json:"content"`
-		StructuredContent json.RawMessage            `json:"structuredContent"`
-		IsError           bool                       `json:"isError"`
-		ResultType        string                     `json:"resultType"`
-	} `json:"result"`
-	Error *struct {
-		Code    int64          `json:"code"`
-		Message string         `json:"message"`
-		Data    map[string]any `json:"data"`
-	} `json:"error"`
-}
-
 // fixed are settings that record and give every call the same ID.
 func fixed(log *harness.Log) *call.Settings {
 	return &call.Settings{Logger: log.Logger(), Recorder: recorder(func(context.Context, mcp.Request) string { return "the-id" })}

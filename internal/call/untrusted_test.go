@@ -60,6 +60,4 @@ type (
 func (e *pointerError) Error() string { return e.text }
 func (e sliceError) Error() string    { return e[0] }
 
-func second[T any](_ T, err error) error { return err }
-
 type count struct{ N int }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -445,11 +444,3 @@ func theSystem(t *testing.T, add adder) {
 	add("bad number", second(strconv.Atoi(harness.Canary)), fault.KindInternal, unknown)
 	add("nothing known", errors.New(harness.Canary), fault.KindInternal, unknown)
 }
-
-type conn struct{ err error }
-
-func (c conn) Prepare(string) (driver.Stmt, error) { return nil, c.err }
-func (c conn) Close() error                        { return nil }
-func (c conn) Begin() (driver.Tx, error)           { return c, nil }
-func (c conn) Commit() error                       { return nil }
-func (c conn) Rollback() error                     { return nil }

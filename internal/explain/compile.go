@@ -60,8 +60,8 @@ func (c *compiler) draftOf(s *jsonschema.Schema) error {
 	return nil
 }
 
-// fail notes the first error.
-func (c *compiler) fail(format string, args ...any) {
+// failf notes the first error.
+func (c *compiler) failf(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf(format, args...)
 	}
@@ -79,13 +79,13 @@ func (c *compiler) node(s *jsonschema.Schema, up *node, as part, step ...string)
 	c.bytes += len(n.pointer)
 	switch {
 	case s == nil:
-		c.fail("#%s must be a schema, which is an object or a boolean", n.pointer)
+		c.failf("#%s must be a schema, which is an object or a boolean", n.pointer)
 		return n
 	case c.bytes > maxPlaces:
-		c.fail("the schema is nested too deeply for the length of its names")
+		c.failf("the schema is nested too deeply for the length of its names")
 		return n
 	case len(c.list) == maxObjects:
-		c.fail("the schema has more than %d schemas in it", maxObjects)
+		c.failf("the schema has more than %d schemas in it", maxObjects)
 		return n
 	}
 	c.list, c.places[n.pointer] = append(c.list, n), n
@@ -129,7 +129,7 @@ func (c *compiler) named(n *node) {
 func (c *compiler) value(n *node) {
 	for _, name := range append(n.Types, n.Type) {
 		if n.types |= kindNamed(name); kindNamed(name) == 0 && (name != "" || n.Types != nil && len(n.Types) == 0) {
-			c.fail("#%s/type must be a type or list of types", n.pointer)
+			c.failf("#%s/type must be a type or list of types", n.pointer)
 		}
 	}
 	switch {
@@ -178,7 +178,7 @@ func (c *compiler) pattern(text string) *pattern {
 			}
 		}
 	}
-	c.fail("the patterns of the schema are too large")
+	c.failf("the patterns of the schema are too large")
 	return nil
 }
 
@@ -282,7 +282,7 @@ func (c *compiler) link() {
 		case c.err != nil:
 			return
 		case n.DynamicRef != "":
-			c.fail("#%s has a $dynamicRef, which is not read", n.pointer)
+			c.failf("#%s has a $dynamicRef, which is not read", n.pointer)
 		case n.Ref != "":
 			if n.ref = c.follow(n.base, n.Ref); n.ref != nil {
 				n.parts = slices.Insert(n.parts, 0, part{node: n.ref, keyword: "$ref"})
@@ -297,7 +297,7 @@ func (c *compiler) follow(base *node, ref string) (to *node) {
 	fragment, err := url.PathUnescape(fragment)
 	switch {
 	case address != "" || err != nil:
-		c.fail("the schema refers to %s, which is outside of it", ref)
+		c.failf("the schema refers to %s, which is outside of it", ref)
 		return nil
 	case fragment == "":
 		return base
@@ -305,13 +305,13 @@ func (c *compiler) follow(base *node, ref string) (to *node) {
 		to = c.anchors[anchor{base, fragment}]
 	default:
 		if c.bytes += len(base.pointer) + len(fragment); c.bytes > maxPlaces {
-			c.fail("the schema is nested too deeply for the length of its names")
+			c.failf("the schema is nested too deeply for the length of its names")
 			return nil
 		}
 		to = c.places[base.pointer+fragment]
 	}
 	if to == nil {
-		c.fail("the schema refers to %s, where there is no schema", ref)
+		c.failf("the schema refers to %s, where there is no schema", ref)
 	}
 	return to
 }

@@ -74,7 +74,7 @@ func (r *reader) next(name string) (any, error) {
 	if r.values++; r.values > r.most {
 		return nil, errSize
 	}
-	switch r.dec.PeekKind() {
+	switch byte(r.dec.PeekKind()) {
 	case '[':
 		return r.list()
 	case '{':

@@ -7,7 +7,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/inner"
 )
 
-var ( //nolint:forcetypeassert // package fault has set them
+var (
 	// Besides returns what the text of a fault says besides its message and its reference. It has no
 	// line break before or after, and stands below words that are shown already.
 	Besides = inner.Besides.(func(e *fault.Error) string)

@@ -3,4 +3,16 @@
 package inner
 
 // Functions of package fault, see package internal/faults.
-var Besides, Corrected, Correction, Derived, FirstViolations, HidingBy, Refuses, ScrubbedBy, StepsText, Tries, WithReference any
+var (
+	Besides         any
+	Corrected       any
+	Correction      any
+	Derived         any
+	FirstViolations any
+	HidingBy        any
+	Refuses         any
+	ScrubbedBy      any
+	StepsText       any
+	Tries           any
+	WithReference   any
+)

@@ -31,7 +31,8 @@ func Canonical(raw []byte) ([]byte, error) {
 	var names []string // of the objects around what is passed
 	var objects []int  // where those of each begin
 	depth := 0
-	for at, end := 0, 0; at < len(sorted); at = end {
+	var end int
+	for at := 0; at < len(sorted); at = end {
 		end = at + 1
 		switch b := sorted[at]; b {
 		case '[', '{':
@@ -57,7 +58,7 @@ func Canonical(raw []byte) ([]byte, error) {
 				names = append(names, string(sorted[at+1:end-1]))
 			}
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			for end < len(sorted) && bytes.IndexByte([]byte(",]}"), sorted[end]) < 0 {
+			for end < len(sorted) && strings.IndexByte(",]}", sorted[end]) < 0 {
 				end++
 			}
 			out = appendNumber(out, string(sorted[at:end]))

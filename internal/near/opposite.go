@@ -257,7 +257,7 @@ func (a name) split() (words []string) {
 // or if they differ in a letter of a word of three: cpu may be another word than gpu.
 func Misspelled(want, meant string) bool {
 	a, ok := read(want)
-	if m, close := a.compare(meant); !ok || !close || m.distance > maxRunes || Opposite(want, meant) {
+	if m, near := a.compare(meant); !ok || !near || m.distance > maxRunes || Opposite(want, meant) {
 		return false
 	}
 	b, c := letters(want), letters(meant)
@@ -299,7 +299,7 @@ func longer(word, than string) bool {
 
 // begun reports whether a name is another one behind a letter that may be what is left of a prefix: ulimited.
 func begun(name, than string) bool {
-	return len(name) == len(than)+1 && name[1:] == than && strings.Contains("undoimea", name[:1]) && name[0] != than[0]
+	return len(name) == len(than)+1 && name[1:] == than && strings.ContainsRune("undoimea", rune(name[0])) && name[0] != than[0]
 }
 
 // another reports whether two names differ in the letters of a short word, not in their order or number.

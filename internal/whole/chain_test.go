@@ -158,7 +158,6 @@ func TestOrderOfEverything(t *testing.T) {
 // one without any as a call.
 func TestListsCountByTheirItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-
 		running, most := 0, 0
 		var mu sync.Mutex
 		s := harness.Start(t, harness.Place{Shape: harness.ServerTyped, Era: harness.Current}, harness.Setup{

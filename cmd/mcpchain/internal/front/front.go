@@ -353,7 +353,7 @@ func noSession(w http.ResponseWriter, id rpc.ID) {
 	fail(w, http.StatusNotFound, id, -32001, "Session not found")
 }
 
-func refuse(w http.ResponseWriter, status int, refused *rpc.Refused) {
+func refuse(w http.ResponseWriter, status int, refused *rpc.RefusedError) {
 	writeMessage(w, status, refused.Answer())
 }
 

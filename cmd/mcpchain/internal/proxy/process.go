@@ -19,7 +19,7 @@ type Server interface {
 	// EndInput says that no more messages come.
 	EndInput()
 
-	// Next returns the next message. The error is a *[rpc.TooLongError], a *[rpc.Refused], a
+	// Next returns the next message. The error is a *[rpc.TooLongError], a *[rpc.RefusedError], a
 	// *[rpc.FailedError], or the end of the run, which Ended tells soon.
 	Next() (*rpc.Message, error)
 

@@ -474,7 +474,7 @@ func (p *Proxy) Receive(m *rpc.Message, extra *mcp.RequestExtra) {
 	}
 }
 
-func (p *Proxy) refuse(refused *rpc.Refused, bytes int) {
+func (p *Proxy) refuse(refused *rpc.RefusedError, bytes int) {
 	p.Logger.Warn("a line of the client is no message that a server can read", slog.Int("bytes", bytes), slog.String("reason", refused.Reason))
 	if !refused.Silent {
 		p.write(refused.Answer())
@@ -570,7 +570,7 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 	if p.calls[key] != nil {
 		p.mu.Unlock()
 		cancel(nil)
-		refused := &rpc.Refused{Code: jsonrpc.CodeInvalidRequest, Reason: errUsed.Error()}
+		refused := &rpc.RefusedError{Code: jsonrpc.CodeInvalidRequest, Reason: errUsed.Error()}
 		if p.In == nil { // the caller of Receive keeps the two apart, and waits for an answer to the second
 			refused.ID = m.ID
 		}
@@ -601,7 +601,7 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 	req := p.session.request(c.Message, c.extra)
 	if req == nil {
 		p.forget(c)
-		p.refuse(&rpc.Refused{Code: jsonrpc.CodeInvalidParams, Reason: `"params" are not those of ` + c.Method, ID: c.ID}, len(c.Line))
+		p.refuse(&rpc.RefusedError{Code: jsonrpc.CodeInvalidParams, Reason: `"params" are not those of ` + c.Method, ID: c.ID}, len(c.Line))
 		return
 	}
 	res, err := p.handler(ctx, c.Method, req)

@@ -235,7 +235,7 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 func (u *upstream) read() {
 	for {
 		m, err := u.process.Next()
-		var refused *rpc.Refused
+		var refused *rpc.RefusedError
 		if failed, ok := errors.AsType[*rpc.FailedError](err); ok {
 			u.deliver(failed.ID, reply{err: failed.Err, lost: failed.Lost})
 			continue
@@ -258,7 +258,7 @@ func (u *upstream) read() {
 }
 
 // refused drops a line of the server that is not a message. Many print a greeting, which no client can read.
-func (u *upstream) refused(line *rpc.Refused) {
+func (u *upstream) refused(line *rpc.RefusedError) {
 	if line.ID != nil && !line.Method && u.deliver(line.ID, reply{err: illegalError("the server's answer is no legal message: " + line.Reason)}) {
 		u.heard.Store(true)
 		return

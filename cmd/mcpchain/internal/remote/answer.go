@@ -47,7 +47,7 @@ func inLine(message []byte) []byte {
 }
 
 // passed passes on what came on the stream of a request, or on that of none.
-func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.Refused) {
+func (s *Session) passed(c *call, m *rpc.Message, refused *rpc.RefusedError) {
 	answers := c != nil && !c.answered && (refused == nil && m.Method == "" && m.ID.Key() == c.key ||
 		refused != nil && !refused.Method && refused.ID != nil && refused.ID.Key() == c.key)
 	e := event{m: m}

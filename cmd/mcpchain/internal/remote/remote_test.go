@@ -102,7 +102,7 @@ func (s *side) line() string {
 	if of := (*rpc.FailedError)(nil); errors.As(e.err, &of) {
 		require.NoError(s.t, of.Err)
 	}
-	if refused := (*rpc.Refused)(nil); errors.As(e.err, &refused) {
+	if refused := (*rpc.RefusedError)(nil); errors.As(e.err, &refused) {
 		return string(refused.Line)
 	}
 	require.NoError(s.t, e.err)

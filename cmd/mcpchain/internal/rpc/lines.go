@@ -38,8 +38,8 @@ type TooLongError struct {
 func (e *TooLongError) Error() string { return "rpc: the line is too long" }
 
 // Refused says why the line of a client is not passed on. most is the bound.
-func (e *TooLongError) Refused(most int) *Refused {
-	return &Refused{
+func (e *TooLongError) Refused(most int) *RefusedError {
+	return &RefusedError{
 		Code: jsonrpc.CodeInvalidRequest, Reason: "it is longer than " + strconv.Itoa(most) + " bytes", ID: e.ID, Method: e.Method,
 		Silent: e.Method != e.Named,
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpchain/mcpchain/internal/wire"
 )
 
-// Refused says why a line is not passed on. It is the error of [Read]: what comes after the line can be read.
-type Refused struct {
+// RefusedError says why a line is not passed on. It is the error of [Read]: what comes after the line can be read.
+type RefusedError struct {
 	Line   []byte // nil if it is not kept
 	Code   int64
 	Reason string
@@ -24,13 +24,13 @@ type Refused struct {
 }
 
 // Answer returns what a refused message is answered with.
-func (r *Refused) Answer() *Message {
+func (r *RefusedError) Answer() *Message {
 	return Failed(r.ID, &jsonrpc.Error{Code: r.Code, Message: "Invalid message: " + r.Reason + "."})
 }
 
-func (r *Refused) Error() string { return "rpc: " + r.Reason }
+func (r *RefusedError) Error() string { return "rpc: " + r.Reason }
 
-// Read is [ParseServer] with an error, which is a *[Refused].
+// Read is [ParseServer] with an error, which is a *[RefusedError].
 func Read(line []byte) (*Message, error) {
 	m, refused := ParseServer(line)
 	if refused != nil {
@@ -42,7 +42,7 @@ func Read(line []byte) (*Message, error) {
 // Parse reads a line of a client strictly: what two servers could read in two ways, what many of them would end
 // of, or never answer, is refused. The message is returned with the reason if it could be read at all; it must
 // not be passed on then. Parameters that are null become an empty object, as they mean nothing.
-func Parse(line []byte) (m *Message, refused *Refused) {
+func Parse(line []byte) (m *Message, refused *RefusedError) {
 	doc, err := jsons.Strict(line, asked)
 	if doc == nil {
 		return nil, unreadable(line, err)
@@ -99,7 +99,7 @@ func (m *Message) decoded() int {
 
 // ParseServer reads a line of a server, which is passed on whatever stands in it, if it is a message. What this
 // program decides by must stand in it once.
-func ParseServer(line []byte) (m *Message, refused *Refused) {
+func ParseServer(line []byte) (m *Message, refused *RefusedError) {
 	doc, err := jsons.Tolerant(line, shape)
 	if doc == nil {
 		return nil, unreadable(line, err)
@@ -125,15 +125,15 @@ func ParseServer(line []byte) (m *Message, refused *Refused) {
 // decisive are the members by which this program decides what a message of a server is.
 var decisive = [][]string{{"id"}, {"method"}, {"result"}, {"error"}, {"result", "isError"}}
 
-func unreadable(line []byte, err error) *Refused {
+func unreadable(line []byte, err error) *RefusedError {
 	var odd *jsons.Error
 	switch errors.As(err, &odd); {
 	case odd.Syntax:
-		return &Refused{Line: line, Code: jsonrpc.CodeParseError, Reason: "the line is no JSON"}
+		return &RefusedError{Line: line, Code: jsonrpc.CodeParseError, Reason: "the line is no JSON"}
 	case line[0] == '[':
-		return &Refused{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "batches are not supported"}
+		return &RefusedError{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "batches are not supported"}
 	default:
-		return &Refused{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "the line is no JSON-RPC message"}
+		return &RefusedError{Line: line, Code: jsonrpc.CodeInvalidRequest, Reason: "the line is no JSON-RPC message"}
 	}
 }
 
@@ -177,8 +177,8 @@ func (m *Message) illegal() string {
 }
 
 // refused returns why the message is refused, with its ID if that cannot be taken for another one.
-func (m *Message) refused(code int64, reason string) *Refused {
-	r := &Refused{Line: m.Line, Code: code, Reason: reason, Method: m.doc.Value("method") != nil}
+func (m *Message) refused(code int64, reason string) *RefusedError {
+	r := &RefusedError{Line: m.Line, Code: code, Reason: reason, Method: m.doc.Value("method") != nil}
 	if m.ID.Key() != "" && !slices.ContainsFunc(m.doc.Names(), func(name string) bool { return name != "id" && mayBe(name, "id") }) {
 		r.ID = m.ID
 		for _, other := range m.doc.Values("id") {

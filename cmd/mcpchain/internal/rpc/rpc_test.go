@@ -87,7 +87,7 @@ func TestParametersThatAreNull(t *testing.T) {
 // What two readers may take for two things is refused, with the ID of the request if there is no doubt of it.
 func TestOneReading(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":`
-	for line, want := range map[string]Refused{
+	for line, want := range map[string]RefusedError{
 		call + `{"name":"danger","Name":"look"}}`:                                              {Reason: `the names "name" and "Name" differ in their case only`, ID: ID("7")},
 		call + `{"name":"danger","name":"look"}}`:                                              {Reason: `the name "name" stands twice in an object`, ID: ID("7")},
 		call + `{"name":"danger","n\u0061me":"look"}}`:                                         {Reason: `the name "name" stands twice in an object`, ID: ID("7")},
