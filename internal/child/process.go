@@ -32,7 +32,7 @@ const (
 
 // Patience is how long anything may take. The machine may be busy, and a test that
 // waits for this long has failed.
-const Patience = 30 * time.Second
+const Patience = 2 * time.Minute
 
 // Lifetime ends a server process whose test forgot it, or was killed, unless
 // [Immortal] is called.
