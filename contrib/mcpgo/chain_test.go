@@ -321,10 +321,12 @@ func TestReplay(t *testing.T) {
 		calls++
 		return mcpgo.NewToolResultImage("a dot", "AAEC", "image/png"), nil
 	}, chain)
-	first, err := h(t.Context(), request(map[string]any{"key": "0123456789abcdef"}))
+	keyed := request(nil)
+	keyed.Params.Meta = &mcpgo.Meta{AdditionalFields: map[string]any{"io.modelcontextprotocol/idempotencyKey": "0123456789abcdef"}}
+	first, err := h(t.Context(), keyed)
 	require.NoError(t, err)
 	require.False(t, first.IsError)
-	again, err := h(t.Context(), request(map[string]any{"key": "0123456789abcdef"}))
+	again, err := h(t.Context(), keyed)
 	require.NoError(t, err)
 	require.Equal(t, 1, calls)
 	require.Equal(t, first.Content, again.Content)
