@@ -81,6 +81,10 @@ func TestEachCheckFinds(t *testing.T) {
 		report *probe.Report
 		err    error
 	}
+	run := func(name string, only []string, limit time.Duration) outcome {
+		report, err := probe.Run(t.Context(), probe.Options{Command: []string{exe, "serve", name}, Only: only, Limit: limit})
+		return outcome{name, report, err}
+	}
 	var outcomes []chan outcome
 	silent := []string{"fitting-arguments", "many-at-once", "late-reader", "nasty-arguments", "unknown-cursor"} // what they find takes the limit, many times
 	places := make(chan struct{}, 12)
@@ -101,13 +105,16 @@ func TestEachCheckFinds(t *testing.T) {
 			if slices.Contains(silent, check.Name) {
 				limit = time.Second
 			}
-			report, err := probe.Run(t.Context(), probe.Options{Command: []string{exe, "serve", check.Name}, Only: only, Limit: limit})
-			done <- outcome{check.Name, report, err}
+			done <- run(check.Name, only, limit)
 		}()
 	}
 	for _, done := range outcomes {
 		o := <-done
 		t.Run(o.name, func(t *testing.T) {
+			// On a busy machine a server may end before it has done what is wrong with it: then it is checked alone.
+			for tries := 0; tries < 3 && o.err == nil && !slices.Contains(found(o.report), o.name); tries++ {
+				o = run(o.name, []string{o.name}, 5*time.Second)
+			}
 			require.NoError(t, o.err)
 			require.Contains(t, found(o.report), o.name)
 		})
