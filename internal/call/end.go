@@ -12,7 +12,8 @@ import (
 // A Step has something to say about the failure with which a call ends: it explains it, or says whether
 // the call may be made again.
 type Step interface {
-	// AtFailure is called once, when the call has ended with f. The entry is that of [Call.AtFailure].
+	// AtFailure is called when the call has ended with f, once for each f. If a middleware ends the call
+	// early and another error leaves, that is another f. The entry is that of [Call.AtFailure].
 	AtFailure(c *Call, f *failure.Failure, at Entry)
 }
 
@@ -31,7 +32,7 @@ type entered struct {
 }
 
 // AtFailure enters a step for the end of the call. A middleware enters it on the way in, before it calls
-// next, and does not allocate. The steps run innermost first. If the same step is entered again, the call
+// next. Four steps are entered without an allocation. The steps run innermost first. If the same step is entered again, the call
 // is being repeated: what it and the middlewares inside of it entered before is dropped.
 func (c *Call) AtFailure(step Step, at Entry) {
 	c.mu.Lock()
