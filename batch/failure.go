@@ -64,13 +64,16 @@ func (f *failer) failed(index int, err error, late *fault.Error) (how failed) {
 	if done {
 		known, err = published.known, published.public
 	}
-	stuck := safe.Is(err, errStuck)
-	cut := stuck
+	running := ""
+	if safe.Is(err, errStuck) {
+		running = "it is still running"
+	}
+	cut := running != ""
 	if late != nil && known.View().Origin == classify.Classified {
 		err, cut = late.Because(err), true
 		known = below.Judge(nil, err)
 	}
-	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Cut: cut, Running: stuck})
+	answer := known.Again(failure.Situation{Safety: f.whatRepeats, Cut: cut, Running: running})
 	retry := answer.Said()
 	if answer.Retry.ShouldRetry && answer.Hint.Retry != fault.RetryYes {
 		retry = nil // one more try is only for calls that are counted

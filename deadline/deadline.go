@@ -13,8 +13,8 @@
 // resources, prompts and completions certainly had no effect.
 //
 //	Timeout: the tool did not finish within 20 s. It was told to stop, but is still running.
-//	Suggestion: Ask for less at a time, if the tool allows it.
-//	Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.
+//	Suggestion: Ask for less at a time, or for another form, if the tool allows it.
+//	Retry: not the same call: it is still running after 20 s. It may still take effect.
 //
 // A call that its client cancels is answered at once as cancelled. A panic of the
 // handler becomes a PanicError with its stack, as package recover has it, and so does

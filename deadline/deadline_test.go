@@ -38,10 +38,10 @@ func TestStuckHandlerIsAnswered(t *testing.T) {
 		if at.Shape.Tool() {
 			require.Equal(t, fault.EffectUnknown, retry.Effect)
 			require.False(t, retry.ShouldRetry)
-			require.Contains(t, got.Text(), "Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.")
+			require.Contains(t, got.Text(), "Retry: not the same call: it is still running after 30 s. It may still take effect.")
 		} else {
 			require.Equal(t, fault.EffectNone, retry.Effect)
-			require.True(t, retry.ShouldRetry)
+			require.False(t, retry.ShouldRetry)
 			require.EqualValues(t, 504, got.Protocol().Code)
 		}
 		require.Contains(t, log.String(), `"msg":"mcp handler is stuck"`)
@@ -80,8 +80,8 @@ func TestWorkElsewhere(t *testing.T) {
 		log := harness.NewLog(0)
 		got := harness.Call(t, rawAt, waits, limited(log))
 		require.Equal(t, "Timeout: the tool did not finish within 30 s. It was told to stop. Whether it did is not known.\n"+
-			"Suggestion: Ask for less at a time, if the tool allows it.\n"+
-			"Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.\n"+
+			"Suggestion: Ask for less at a time, or for another form, if the tool allows it.\n"+
+			"Retry: not the same call: it may still be running. It may still take effect.\n"+
 			"Reference: "+got.Reference(), got.Text())
 		require.NotContains(t, log.String(), "stopped:")
 		require.Contains(t, log.String(), "it is not known whether the work has stopped")

@@ -86,9 +86,9 @@ func effectOf(safety failure.Safety) fault.Effect {
 	return fault.EffectUnknown
 }
 
-// retryOf returns the guidance for a call that took too long. running is true if its handler still
-// runs, or its work may go on elsewhere. seen is the effect that was noted until now.
-func retryOf(public *fault.Error, safety failure.Safety, running bool, seen failure.Witness) fault.Retry {
+// retryOf returns the guidance for a call that took too long. running says that its handler still runs,
+// or that its work may go on elsewhere, and is "" if it has returned. seen is the effect that was noted until now.
+func retryOf(public *fault.Error, safety failure.Safety, running string, seen failure.Witness) fault.Retry {
 	at := failure.As(safety)
 	at.Cut, at.Running, at.Witness = true, running, seen
 	return failure.Again(&failure.Known{
@@ -120,19 +120,22 @@ func exceeded(c *call.Call, e *LimitError, safety failure.Safety) error {
 	if e.Caller {
 		message = strings.TrimSuffix(message, ".") + ", which is what your own time limit for this call left."
 	}
+	running := ""
 	switch {
 	case e.Running:
 		message += " It was told to stop, but is still running."
+		running = failure.StillRunning(e.Limit)
 	case e.elsewhere():
 		message += " It was told to stop. Whether it did is not known."
+		running = "it may still be running"
 	default:
 		message += " It was told to stop, and did."
 	}
 	suggestion := ""
 	if c.Method() == middleware.MethodCallTool {
-		suggestion = "Ask for less at a time, if the tool allows it."
+		suggestion = failure.AskForLess
 	}
-	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, safety, e.Running || e.elsewhere(), c.Witness())))
+	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, safety, running, c.Witness())))
 }
 
 // cancelled returns the error of a call whose caller gave it up.

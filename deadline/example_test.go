@@ -43,8 +43,8 @@ func ExampleNew() {
 	fmt.Println(f.Text())
 	// Output:
 	// Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-	// Suggestion: Ask for less at a time, if the tool allows it.
-	// Retry: yes. Nothing was changed by this call.
+	// Suggestion: Ask for less at a time, or for another form, if the tool allows it.
+	// Retry: not the same call: it is still running after 50 ms.
 }
 
 // Pause stops the clock while a handler waits for somebody else.

@@ -65,6 +65,7 @@ func (w *run) outcome() (o outcome) {
 // leave goes on without the handler, which counts as stuck if it does not return within a time.
 func (w *run) leave(windDown time.Duration) {
 	w.left, w.answered = true, time.Now()
+	w.c.Leave(call.Straggler{Began: w.began, Done: w.handler.Done()})
 	stuck := windDown <= 0
 	if stuck {
 		w.strand()

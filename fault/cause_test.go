@@ -255,7 +255,7 @@ func TestLogOfFullFault(t *testing.T) {
 		{"all", full(), `{"err":{"type":"deployment_in_progress","message":"version 7 is being deployed","code":"BUSY","field":"version",` +
 			`"resource_type":"deployment","identifier":"7","action":"deploy","resource":"production","required_permission":"deploy:production",` +
 			`"reference":"0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34",` +
-			`"retry":{"should_retry":true,"retry_after_seconds":1.5,"next_attempt":2,"max_attempts":3,"reason":"it is nearly done","effect":"none","partial":true},` +
+			`"retry":{"should_retry":true,"retry_after_seconds":1.5,"next_attempt":2,"max_attempts":3,"reason":"it is nearly done","fact":"it has failed once","effect":"none","partial":true},` +
 			`"details":{"log":[{"line":"ok"}],"percent":99.5},"cause":"unexpected EOF"}}`},
 		{"violations", e, `{"err":{"type":"validation_error","message":"2 arguments are wrong.\n- Argument 'a' expected 2, but received 1.\n- Argument 'b' expected 4, but received 3.",` +
 			`"violations":[{"field":"a","expected":"2","received":1},{"field":"b","expected":"4","received":3}],` +

@@ -83,33 +83,43 @@ func (p Party) known() Party {
 }
 
 // Retry says whether, when and how often a failed call may be repeated. A Retry with
-// RetryAfterSeconds alone says only that a service asked to wait so long; then JSON has no
-// should_retry.
+// RetryAfterSeconds alone says only that a service asked to wait so long: it counts as Unknown.
 type Retry struct {
-	ShouldRetry       bool    `json:"should_retry"`
-	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"` // zero: not said; alone: see below
+	ShouldRetry       bool    `json:"should_retry"`                  // not in JSON if it is Unknown
+	Unknown           bool    `json:"-"`                             // nobody knows whether the call may be repeated
+	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"` // zero: not said
 	NextAttempt       int     `json:"next_attempt,omitempty"`        // the number of the next attempt, from 2
-	MaxAttempts       int     `json:"max_attempts,omitempty"`        // the first one included
-	Reason            string  `json:"reason,omitempty"`
+	MaxAttempts       int     `json:"max_attempts,omitempty"`        // the first one included; zero: no limit is known
+	Reason            string  `json:"reason,omitempty"`              // [NotNow], [StillRunning] or a sentence
+	Fact              string  `json:"fact,omitempty"`                // a sentence of what the server knows, such as since when the call fails
 	Effect            Effect  `json:"effect,omitempty"`
 	Partial           bool    `json:"partial,omitempty"` // with EffectCommitted: a part of the change was made; the rest is unknown
 }
 
-// asked reports whether r says only how long a service asked to wait.
-func (r Retry) asked() bool {
-	return r.RetryAfterSeconds > 0 && r == Retry{RetryAfterSeconds: r.RetryAfterSeconds}
-}
+// The reasons of a Retry for which a program may look. A Retry with one of them has no ShouldRetry.
+const (
+	// NotNow: the call has failed for so long that a person has to know. It may work again after
+	// RetryAfterSeconds.
+	NotNow = "not_now"
+
+	// StillRunning: the same call is still running, so it must not be made a second time.
+	StillRunning = "still_running"
+)
 
 // MarshalJSON writes the members that are said.
 func (r Retry) MarshalJSON() ([]byte, error) {
 	type plain Retry // without this method
-	if r.asked() {
-		return json.Marshal(map[string]float64{"retry_after_seconds": r.RetryAfterSeconds})
+	if r = r.plain(); !r.Unknown {
+		return json.Marshal(plain(r))
 	}
-	return json.Marshal(plain(r))
+	return json.Marshal(struct {
+		plain
+
+		ShouldRetry *bool `json:"should_retry,omitempty"`
+	}{plain: plain(r)})
 }
 
-// UnmarshalJSON reads the members. A "no" has no wait: with one it would be the wait alone.
+// UnmarshalJSON reads the members. A "no" has no wait, unless it is a "not now".
 func (r *Retry) UnmarshalJSON(raw []byte) error {
 	type plain Retry // without this method
 	read := struct {
@@ -122,9 +132,10 @@ func (r *Retry) UnmarshalJSON(raw []byte) error {
 	}
 	switch *r = Retry(*read.plain); {
 	case read.Said == nil:
+		r.Unknown = true
 	case *read.Said:
 		r.ShouldRetry = true
-	default:
+	case r.Reason != NotNow:
 		r.RetryAfterSeconds = 0
 	}
 	return nil
@@ -132,14 +143,15 @@ func (r *Retry) UnmarshalJSON(raw []byte) error {
 
 // attr returns the members that are not empty, by their names on the wire, for the log.
 func (r Retry) attr() slog.Attr {
-	if r.asked() {
-		return slog.GroupAttrs("retry", slog.Float64("retry_after_seconds", r.RetryAfterSeconds))
-	}
-	return slog.GroupAttrs("retry", append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, saying(
+	attrs := saying(
 		slog.Float64("retry_after_seconds", r.RetryAfterSeconds), slog.Int("next_attempt", r.NextAttempt),
-		slog.Int("max_attempts", r.MaxAttempts), slog.String("reason", r.Reason), slog.String("effect", string(r.Effect)),
-		slog.Bool("partial", r.Partial),
-	)...)...)
+		slog.Int("max_attempts", r.MaxAttempts), slog.String("reason", r.Reason), slog.String("fact", r.Fact),
+		slog.String("effect", string(r.Effect)), slog.Bool("partial", r.Partial),
+	)
+	if !r.Unknown {
+		attrs = append([]slog.Attr{slog.Bool("should_retry", r.ShouldRetry)}, attrs...)
+	}
+	return slog.GroupAttrs("retry", attrs...)
 }
 
 // saying removes empty texts, zero numbers and false.
@@ -286,7 +298,7 @@ func (d Data) mapped(text func(string) string, value func(name string, v any) an
 	})
 	if d.Retry != nil {
 		retry := *d.Retry
-		retry.Reason, retry.Effect = text(retry.Reason), Effect(valid(string(retry.Effect)))
+		retry.Reason, retry.Fact, retry.Effect = text(retry.Reason), text(retry.Fact), Effect(valid(string(retry.Effect)))
 		d.Retry = &retry
 	}
 	d.RecoverySteps = mapSlice(d.RecoverySteps, func(s Step) Step { return s.mapped(text, value) })
@@ -305,11 +317,12 @@ func (s Step) mapped(text func(string) string, value func(name string, v any) an
 	}
 }
 
-// plain returns r without a wait that JSON cannot hold.
+// plain returns r without a wait that JSON cannot hold. A wait alone is Unknown.
 func (r Retry) plain() Retry {
 	if !(r.RetryAfterSeconds > 0 && r.RetryAfterSeconds <= math.MaxFloat64) { // also NaN
 		r.RetryAfterSeconds = 0
 	}
+	r.Unknown = !r.ShouldRetry && (r.Unknown || r.RetryAfterSeconds > 0 && r == Retry{RetryAfterSeconds: r.RetryAfterSeconds})
 	return r
 }
 

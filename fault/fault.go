@@ -131,7 +131,7 @@ func (e *Error) Retry() (Retry, bool) {
 		return Retry{}, false
 	}
 	retry := *said
-	retry.Reason = valid(retry.Reason)
+	retry.Reason, retry.Fact = valid(retry.Reason), valid(retry.Fact)
 	return retry, true
 }
 
@@ -203,6 +203,7 @@ func (e *Error) After(d time.Duration) *Error {
 		if !retry.ShouldRetry {
 			retry.Reason = "" // it said why not to repeat the call
 		}
+		retry.Unknown = false
 		retry.ShouldRetry, retry.RetryAfterSeconds = true, max(0, d).Seconds()
 		c.data.Retry = &retry
 	})
@@ -213,7 +214,7 @@ func (e *Error) After(d time.Duration) *Error {
 func (e *Error) Never(reason string) *Error {
 	return e.change(func(c *Error) {
 		retry, _ := c.Retry()
-		retry.ShouldRetry, retry.RetryAfterSeconds, retry.NextAttempt, retry.Reason = false, 0, 0, reason
+		retry = Retry{MaxAttempts: retry.MaxAttempts, Reason: reason, Effect: retry.Effect, Partial: retry.Partial}
 		c.data.Retry = &retry
 		c.specific()
 	})
@@ -316,7 +317,7 @@ func waitOf(r *Retry) *Retry {
 	case r == nil || !r.ShouldRetry || r.Effect != "":
 		return r
 	case r.RetryAfterSeconds > 0:
-		return &Retry{RetryAfterSeconds: r.RetryAfterSeconds}
+		return &Retry{Unknown: true, RetryAfterSeconds: r.RetryAfterSeconds}
 	default:
 		return nil
 	}

@@ -88,7 +88,7 @@ func joinedRetry(faults []*Error) *Retry {
 
 func joinRetry(a, b Retry) Retry {
 	r := a
-	if a.ShouldRetry && !b.ShouldRetry {
+	if a.ShouldRetry && !b.ShouldRetry || a.Unknown && !b.ShouldRetry {
 		r = b
 	}
 	if a.ShouldRetry && b.ShouldRetry {

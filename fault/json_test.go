@@ -41,7 +41,7 @@ const golden = `{
 	"required_permission": "deploy:production",
 	"retry": {
 		"should_retry": true, "retry_after_seconds": 1.5, "next_attempt": 2, "max_attempts": 3,
-		"reason": "it is nearly done", "effect": "none", "partial": true
+		"reason": "it is nearly done", "fact": "it has failed once", "effect": "none", "partial": true
 	},
 	"recovery_steps": [
 		{

@@ -48,6 +48,7 @@ var places = map[string]func(d *fault.Data, s string){
 	"resource":               func(d *fault.Data, s string) { d.Resource = s },
 	"permission":             func(d *fault.Data, s string) { d.RequiredPermission = s },
 	"reason":                 func(d *fault.Data, s string) { d.Retry = &fault.Retry{Reason: s} },
+	"fact":                   func(d *fault.Data, s string) { d.Retry = &fault.Retry{Fact: s} },
 	"step's action":          func(d *fault.Data, s string) { d.RecoverySteps = []fault.Step{{}, {Action: s}} },
 	"step's tool":            func(d *fault.Data, s string) { d.RecoverySteps = []fault.Step{{Tool: s}} },
 	"step's parameter": func(d *fault.Data, s string) {

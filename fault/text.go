@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"maps"
 	"strconv"
 	"strings"
@@ -113,15 +114,48 @@ func (r *Retry) text(b *strings.Builder, kind Kind) {
 	if r == nil {
 		return
 	}
-	if r.asked() {
-		b.WriteString("\nThe service asks to wait " + words.Seconds(r.RetryAfterSeconds) + ".")
-		return
-	}
-	b.WriteString("\nRetry: ")
-	reason := words.Clip(words.Line(r.Reason), maxItem)
+	reason, fact := words.Clip(words.Line(r.Reason), maxItem), words.Clip(words.Line(r.Fact), maxItem)
 	unsure := r.Effect == EffectUnknown && !r.ShouldRetry
 	switch {
-	case r.ShouldRetry && r.RetryAfterSeconds > longestWait:
+	case r.Unknown && r.RetryAfterSeconds > 0:
+		b.WriteString("\nThe service asks to wait " + words.Seconds(r.RetryAfterSeconds) + ".")
+	case r.Unknown && reason == "" && fact == "" && r.Effect == "":
+		return
+	default:
+		b.WriteString("\nRetry: ")
+		r.whether(b, kind, reason, unsure)
+	}
+	if r.Effect == EffectCommitted && r.Partial { // says what to do first
+		b.WriteString(" At least a part of this call took effect: check that before you try another way.")
+	}
+	switch r.Reason {
+	case StillRunning:
+		if unsure {
+			b.WriteString(" It may still take effect.")
+		}
+		return // the fact stands in the line, and the call has not ended with an effect
+	case NotNow:
+		writeSentence(b, fact)
+		b.WriteString(" Tell the user; it may work again later.")
+	default:
+		writeSentence(b, reason)
+		writeSentence(b, fact)
+	}
+	switch {
+	case r.Effect == EffectNone:
+		b.WriteString(" Nothing was changed by this call.")
+	case r.Effect == EffectCommitted && r.Partial:
+	case r.Effect == EffectCommitted:
+		b.WriteString(" This call took effect: do not repeat it.")
+	case r.Effect == EffectUnknown && r.ShouldRetry:
+		b.WriteString(" It is not known whether this call took effect: look before you repeat it.")
+	}
+}
+
+// whether writes whether and when the call may be repeated.
+func (r *Retry) whether(b *strings.Builder, kind Kind, reason string, unsure bool) {
+	switch {
+	case r.ShouldRetry && r.RetryAfterSeconds > words.LongestWait:
 		b.WriteString("not now: possible again in " + words.Seconds(r.RetryAfterSeconds) + "; tell the user.")
 	case r.ShouldRetry:
 		b.WriteString("yes")
@@ -137,10 +171,16 @@ func (r *Retry) text(b *strings.Builder, kind Kind) {
 			b.WriteString(" (" + strconv.Itoa(r.MaxAttempts) + " attempts at most)")
 		}
 		b.WriteByte('.')
+	case r.Reason == NotNow:
+		b.WriteString("not now.")
+	case r.Reason == StillRunning:
+		b.WriteString("not the same call: " + words.Ended(cmp.Or(words.Clip(words.Line(r.Fact), maxItem), "it is still running")))
 	case unsure && reason == "":
 		b.WriteString("no, unless you see that it did not take effect.")
 	case unsure:
 		b.WriteString("no. This call may have changed something: look whether it did before you go on.")
+	case r.Unknown:
+		b.WriteString("unknown.")
 	case reason != "":
 		b.WriteString("no.")
 	case kind == KindValidation && r.Effect == "":
@@ -150,29 +190,18 @@ func (r *Retry) text(b *strings.Builder, kind Kind) {
 	default:
 		b.WriteString("no.")
 	}
-	if r.Effect == EffectCommitted && r.Partial { // says what to do first
-		b.WriteString(" At least a part of this call took effect: check that before you try another way.")
-	}
-	if reason != "" {
+}
+
+// writeSentence writes a sentence behind another one. An empty one is left out.
+func writeSentence(b *strings.Builder, text string) {
+	if text != "" {
 		b.WriteByte(' ')
-		b.WriteString(words.Ended(words.Capital(reason)))
-	}
-	switch {
-	case r.Effect == EffectNone:
-		b.WriteString(" Nothing was changed by this call.")
-	case r.Effect == EffectCommitted && r.Partial:
-	case r.Effect == EffectCommitted:
-		b.WriteString(" This call took effect: do not repeat it.")
-	case r.Effect == EffectUnknown && r.ShouldRetry:
-		b.WriteString(" It is not known whether this call took effect: look before you repeat it.")
+		b.WriteString(words.Ended(words.Capital(text)))
 	}
 }
 
-// longestWait is the longest wait in seconds that the text asks for. A chat does not wait longer.
-const longestWait = 120
-
 // String returns the line about this in a text for a model, such as "Retry: yes, after 30 s
-// (attempt 2 of 3).", without a line break. Waits are written in whole seconds, rounded up.
+// (attempt 2).", without a line break. Waits are written in whole seconds, rounded up.
 //
 //go:noinline
 func (r Retry) String() string {

@@ -177,11 +177,11 @@ func TestTheWitnessOfACutCall(t *testing.T) {
 		stops bool
 		want  string
 	}{
-		"took effect, and it runs on": {func(ctx context.Context) { act(ctx, nil) }, false, "no. " + tookEffect},
+		"took effect, and it runs on": {func(ctx context.Context) { act(ctx, nil) }, false, "not the same call: it is still running after 60 s. " + tookEffect},
 		"took effect, and it stopped": {func(ctx context.Context) { act(ctx, nil) }, true, "no. " + tookEffect},
-		"begun, and it runs on":       {func(ctx context.Context) { retry.Began(ctx) }, false, "no. This call may have changed something: look whether it did before you go on. It may still take effect."},
+		"begun, and it runs on":       {func(ctx context.Context) { retry.Began(ctx) }, false, "not the same call: it is still running after 60 s. It may still take effect."},
 		"begun, and it stopped":       {func(ctx context.Context) { retry.Began(ctx) }, true, mayHave},
-		"silent, and it runs on":      {func(context.Context) {}, false, "no. This call may have changed something: look whether it did before you go on. It may still take effect."},
+		"silent, and it runs on":      {func(context.Context) {}, false, "not the same call: it is still running after 60 s. It may still take effect."},
 		"silent, and it stopped":      {func(context.Context) {}, true, "yes, after W (attempt 2 of 3). " + nothingDone},
 	} {
 		t.Run(name, func(t *testing.T) {

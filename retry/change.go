@@ -6,11 +6,11 @@ import (
 )
 
 // opens reports whether the last change that a caller made, the success of a call of a tool that may
-// write, allows one more run of a closed call: it was made after the last run. It may be one of the
-// same tool with other arguments, which creates the table that a select lacks. A pause has few such
-// trials, so that a caller cannot alternate changes and failures without end.
+// write, allows one more run of a closed call: it was made in this pause. It may be one of the same tool
+// with other arguments, which creates the table that a select lacks. A pause has one such run, so that a
+// caller cannot alternate changes and failures without end.
 func (c *count) opens(last time.Duration) bool {
-	return last > 0 && last >= c.probed && last > c.opened && c.trials < maxTrials
+	return last > 0 && last >= c.closed-c.pause && c.opened == 0
 }
 
 // refused is what this process knows of an owner whose calls are refused.

@@ -68,7 +68,10 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 		return res, err
 	}
 	if what.identified {
-		g.seen.update(&what, func(k *tally) { k.forget(&what) })
+		g.seen.update(&what, func(k *tally) { k.succeeded(&what) })
+	}
+	if !g.HideOthers {
+		g.seen.others.worked(req)
 	}
 	if g.seen.closing() {
 		g.changed(ctx, c, req, next, &what)
@@ -107,14 +110,16 @@ func (g *guide) refuse(c *call.Call, what *identity) error {
 	var p pause
 	look := func(last time.Duration) (refused bool) {
 		g.seen.update(what, func(k *tally) { p = k.closed(what, last) })
-		return p.rest > 0
+		return p.refused
 	}
 	if !look(0) {
 		return nil
 	}
-	g.seen.closes(what.owner, p.rest)
-	if last := g.seen.lastChange(what.owner); p.trials > 0 && last != 0 && !look(last) {
-		return nil
+	if p.running == 0 {
+		g.seen.closes(what.owner, p.rest)
+		if last := g.seen.lastChange(what.owner); last != 0 && !look(last) {
+			return nil
+		}
 	}
 	e := refusal(p)
 	if c.Observing() { // the call runs
@@ -151,7 +156,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	if f.Wire() != nil {
 		// A protocol error is sent unchanged. Most of them concern two programs, not a model.
 		if kind := e.Kind(); what.identified && (kind == fault.KindValidation || kind == fault.KindNotFound) {
-			g.count(what, e, fault.Retry{}, 0)
+			g.count(what, e, fault.Retry{}, false, call.Straggler{})
 		}
 		return
 	}
@@ -165,44 +170,62 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		f.Guide(failure.Guidance{Retry: answer.Said(), Suggestion: e.Suggestion()})
 		return
 	}
-	limit := g.MaxAttempts
-	if own.MaxAttempts > 0 {
-		limit = own.MaxAttempts
-	}
-	attempts := declared(req)
-	at.Counted = func(advice fault.Retry) failure.Counts {
+	attempts, limit := declared(req), cmp.Or(max(0, own.MaxAttempts), g.MaxAttempts)
+	at.Counted = func(advice fault.Retry, passes bool) failure.Counts {
 		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
-		if what.identified {
-			h := g.count(what, e, advice, limit-g.MaxAttempts)
-			attempts = max(attempts, h.failures)
-			if reached(h.same, g.warnAfter(), limit-g.MaxAttempts) {
-				n.Same = h.same
-			}
-			if h.streak >= streakAfter {
-				n.Streak = h.streak
-			}
+		if !what.identified {
+			n.Attempts, n.Wait = attempts, g.wait(e.Kind(), max(0, attempts-1))
+			return n
 		}
-		n.Attempts = attempts
+		var straggler call.Straggler
+		if advice.Reason == fault.StillRunning && g.safety(ctx, c, next) != failure.Reads {
+			straggler = c.Straggler()
+		}
+		h := g.count(what, e, advice, passes, straggler)
+		attempts = max(attempts, h.failures)
+		n.Attempts, n.Lasts, n.Wait = attempts, h.lasts, h.wait
+		n.NotNow = h.failures > 1 && h.lasts >= g.GiveUpAfter
+		if !passes && g.RefuseAfter > 0 && h.same >= (g.RefuseAfter+1)/2 {
+			n.Same = h.same
+		}
+		if h.streak >= streakAfter {
+			n.Streak = h.streak
+		}
+		if what.streaks && !g.HideOthers && (passes || broken(e.Kind())) {
+			n.Fact = g.seen.others.failed(what, c.Trusted(), h.lasts)
+		}
 		return n
 	}
 	answer := f.Again(at)
 	if retry := &answer.Retry; retry.ShouldRetry {
-		if once := retry.MaxAttempts > 0; retry.RetryAfterSeconds == 0 && !once { // once: it is unknown whether waiting helps
-			retry.RetryAfterSeconds = g.wait(max(1, attempts)).Seconds()
-		}
 		if retry.NextAttempt = max(0, own.NextAttempt); retry.NextAttempt == 0 && attempts > 0 {
 			retry.NextAttempt = attempts + 1
 		}
-		retry.MaxAttempts = cmp.Or(min(retry.MaxAttempts, limit), limit)
+		retry.MaxAttempts = cmp.Or(retry.MaxAttempts, limit)
 	}
 	said, suggest := answer.Said(), suggestion(f, e, &answer)
-	if !what.identified && attempts == 0 && f.Masked() && answer.By != classify.Proven {
+	if more := g.uncounted(&answer, limit, f.Masked() && answer.By != classify.Proven); more != "" && !what.identified && attempts == 0 {
 		if suggest != "" {
 			suggest = words.Ended(suggest) + " "
 		}
-		suggest += tellUser
+		suggest += more
 	}
 	f.Guide(failure.Guidance{Retry: said, Suggestion: suggest})
+}
+
+// uncounted is the advice for a caller whose calls are not counted: nothing else ends its loop. A wait
+// that was stated says it already.
+func (g *guide) uncounted(a *failure.Answer, limit int, masked bool) string {
+	switch {
+	case a.Retry.Reason == fault.StillRunning:
+		return ""
+	case a.Retry.ShouldRetry && a.Retry.MaxAttempts == 0 && limit == 0 && a.Hint.After == 0:
+		return "If it fails again, wait longer each time, and tell the user after " + words.Wait(g.GiveUpAfter) + "."
+	case masked:
+		return "Tell the user if it fails again."
+	default:
+		return ""
+	}
 }
 
 // safety says what a repetition of the call can do.
@@ -228,23 +251,24 @@ const (
 	maxKeep = 24 * time.Hour
 )
 
-// count counts a failure. more is how many more attempts this call has than others.
-func (g *guide) count(what *identity, e *fault.Error, retry fault.Retry, more int) (h history) {
-	wait := g.longest() + time.Second // as the caller reads it, rounded up
-	if asked := retry.RetryAfterSeconds; asked > 0 {
-		wait = time.Duration(min(asked, maxKeep.Seconds()) * float64(time.Second))
+// count counts a failure. straggler is the handler of a call that was given up, and empty if the call may be
+// made again meanwhile.
+func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes bool, straggler call.Straggler) (h history) {
+	asked := time.Duration(min(max(0, advice.RetryAfterSeconds), maxKeep.Seconds()) * float64(time.Second))
+	f := failing{
+		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, asked: asked, straggler: straggler,
+		wait:  func(failures int) time.Duration { return g.wait(e.Kind(), failures) },
+		final: !advice.ShouldRetry && advice != fault.Retry{},
 	}
-	f := failing{error: sign(e), text: headline(e), keep: forgetAfter + min(wait, maxKeep)}
-	if retry.Effect == fault.EffectUnknown || retry.Effect == fault.EffectCommitted {
+	if advice.Effect == fault.EffectUnknown || advice.Effect == fault.EffectCommitted {
 		f.text = words.Ended(f.text) + " " + lookFirst
 	}
-	if g.RefuseAfter > 0 {
-		f.refuseAfter = g.RefuseAfter + max(0, more)
-		f.broken = broken(e.Kind()) && (!retry.ShouldRetry || retry.MaxAttempts > 0) // one more try does not mean that the failure passes
+	if g.RefuseAfter > 0 && !passes {
+		f.refuseAfter, f.broken = g.RefuseAfter, broken(e.Kind())
 	}
-	g.seen.update(what, func(k *tally) { h = k.failed(what, f) })
-	if h.closed {
-		g.seen.closes(what.owner, refuseFor)
+	g.seen.update(what, func(k *tally) { h = k.failed(what, &f) })
+	if h.rest > 0 {
+		g.seen.closes(what.owner, h.rest)
 	}
 	return h
 }
@@ -256,25 +280,14 @@ func broken(kind fault.Kind) bool {
 	return party == "server" || party == "upstream" || kind == fault.KindTimeout
 }
 
-// warnAfter is the number of failures after which an answer warns its caller not to repeat the
-// call.
-func (g *guide) warnAfter() int { return min(g.RefuseAfter, max(g.RefuseAfter-2, g.MaxAttempts+1)) }
-
-// reached reports whether there are as many failures as a limit of the Options and more attempts
-// allow.
-func reached(failures, limit, more int) bool { return limit > 0 && failures-max(0, more) >= limit }
-
-// longest returns the longest wait that this package chooses itself.
-func (g *guide) longest() time.Duration {
-	return time.Duration(min(30*float64(g.InitialInterval), float64(maxWait)))
-}
-
-// maxWait does not overflow when something is added to it, or when it is made longer by chance.
-const maxWait = math.MaxInt64 / 4
-
-// wait returns how long to wait after this many failures, in whole seconds.
-func (g *guide) wait(failures int) time.Duration {
-	longest := float64(g.longest())
-	d := min(math.Ldexp(float64(g.InitialInterval), failures-1), longest) * (0.5 + rand.Float64())
-	return time.Duration(math.Ceil(min(d, longest)/float64(time.Second))) * time.Second
+// wait returns how long to wait after an outage has cost this many waits, in whole seconds: one, three,
+// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a fifth
+// longer, never shorter, so that callers that failed together do not come back together.
+func (g *guide) wait(kind fault.Kind, waits int) time.Duration {
+	factors := []float64{1, 3, 9, 12}
+	if kind == fault.KindRateLimited {
+		factors = []float64{6, 12}
+	}
+	seconds := g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)] * (1 + rand.Float64()/5)
+	return time.Duration(math.Ceil(min(seconds, maxKeep.Seconds()))) * time.Second
 }

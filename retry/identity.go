@@ -25,15 +25,16 @@ import (
 type identity struct {
 	identified bool
 	owner      string
+	target     string // the name or URI that is called
 	place      string // of the owner and the target
 	call       string // of these, the arguments and the answers of a person
-	tool       string // the place, where a streak is counted; else empty
+	streaks    bool   // it is a call of a tool that counts for a streak
 	group      uint64 // of the target, for memory.groups
 	began      uint64 // what memory.ticks was when the call began
 }
 
-// names returns the names under which failures are counted. An empty name has no count.
-func (what *identity) names() [2]string { return [...]string{what.call, what.tool} }
+// names returns the names under which failures are counted.
+func (what *identity) names() [2]string { return [...]string{what.call, what.place} }
 
 // locate returns the owner and the place of a request. Both are empty for requests that are not
 // counted: lists, pings and the like, and calls whose caller is unknown. It does not read the
@@ -54,7 +55,8 @@ func (g *guide) locate(ctx context.Context, req mcp.Request) (what identity) {
 		return identity{}
 	}
 	if what.owner = g.ownerOf(ctx, req); what.owner != "" {
-		what.place = digest(what.owner, method, call.Target(req))
+		what.target = call.Target(req)
+		what.place = digest(what.owner, method, what.target)
 	}
 	return what
 }
@@ -90,10 +92,8 @@ func (g *guide) identify(c *call.Call, req mcp.Request, what identity) identity 
 	}
 	what.identified = true
 	what.call = digest(what.place, own, given)
-	if tool && c.Parent() == nil { // the items of a batch were chosen at once, and do not follow each other
-		what.tool = what.place
-	}
-	what.group = g.seen.group(call.Target(req))
+	what.streaks = tool && c.Parent() == nil // the items of a batch were chosen at once, and do not follow each other
+	what.group = g.seen.group(what.target)
 	return what
 }
 

@@ -97,18 +97,27 @@ func (k *tally) dropOld() {
 	}
 }
 
-// count holds the failures of a call or a tool. Its times are counted from memory.epoch.
+// count holds the failures of a call, or of a place: then failures are those in a row of a tool that is
+// broken. Its times are counted from memory.epoch.
 type count struct {
 	failures int
-	same     int    // of them, the last ones that had the same error
-	error    uint64 // the hash of that
-	last     string // the words of that error, once calls are refused
-	counted  uint64 // the tick when failures grew
+	first    time.Duration // when the first of them ended
+	same     int           // of them, the last ones that had the same error
+	error    uint64        // the hash of that
+	counted  uint64        // the tick when failures grew
 	expires  time.Duration
-	closed   time.Duration // until then the handler is run only as a probe
-	probed   time.Duration // when it was run last
-	trials   int           // how often it was run after a change, in this pause
-	opened   time.Duration // the change after which it was run last
+
+	last   string        // the words of the error for which calls are refused
+	final  bool          // nothing but other arguments helps
+	pause  time.Duration // how long the last pause is, zero if calls are not refused
+	closed time.Duration // when it ends
+	opened time.Duration // the change after which the call was run in it, zero for none
+
+	waits  int           // of a place: how many waits its outage has cost
+	turned uint64        // the tick of the last
+	due    time.Duration // when that ends
+
+	straggler call.Straggler // the handler of a call that was given up, if it may still run
 
 	group uint64 // of its target, for busy
 	place string // of its identity, for places
@@ -118,59 +127,75 @@ type count struct {
 type failing struct {
 	error  uint64        // the hash of what went wrong
 	text   string        // what went wrong
-	broken bool          // it shows that the tool or what it needs is broken
+	broken bool          // it shows that the tool or what it needs is broken, and will stay so
 	keep   time.Duration // for how long it is remembered
+	passes bool          // it passes by itself
+	final  bool          // nothing but other arguments helps
 
-	refuseAfter int // after how many failures with the same error the call is refused; zero means never
+	asked time.Duration // the wait that somebody asked for, zero for none
+	wait  func(waits int) time.Duration
+
+	refuseAfter int            // after how many failures with the same error the call is refused; zero means never
+	straggler   call.Straggler // see count
 }
 
 // history is what the counts say after a failure.
 type history struct {
-	failures int // of this call
-	same     int // of them, the last ones with the same error
-	streak   int // failures in a row of a tool that is broken
+	failures int           // of this call
+	lasts    time.Duration // since the first of them
+	same     int           // of them, the last ones with the same error
+	streak   int           // failures in a row of a tool that is broken
+	wait     time.Duration // until the call should be made again
 
-	closed bool // from now on the call is refused
+	rest time.Duration // for how long the call is refused from now on
 }
 
-// pause is for how long a call is refused, and why.
+// pause says whether a call is refused, for how long, and why.
 type pause struct {
-	rest     time.Duration // zero when it is run
+	refused  bool
+	rest     time.Duration
 	failures int
 	streak   bool   // of its tool
 	last     string // what went wrong
-	trials   int    // how many are left
+	final    bool   // nothing but other arguments helps
+
+	running time.Duration // for how long the same call has been running, zero if it is not
 }
 
 const (
-	// refuseFor is how long a call is refused.
-	refuseFor = 30 * time.Second
-	// probeEvery is the time between two runs of a call that is refused, which find out whether
-	// it works again.
-	probeEvery = 2 * time.Second
-	// maxTrials is how often a call that is refused is run in one pause because its caller has
-	// changed something meanwhile.
-	maxTrials = 3
+	// firstPause is how long a call is refused at first. Each pause is twice as long as the one before.
+	firstPause = 30 * time.Second
+	// longestPause is the longest of them.
+	longestPause = 2 * time.Minute
 )
 
-// closed returns for how long a call is refused. If that is zero the call is run, perhaps to find
-// out whether it works again. last is when its caller made its last change.
+// next begins the next pause.
+func (c *count) next(now time.Duration) {
+	c.pause = min(max(2*c.pause, firstPause), longestPause)
+	c.closed, c.opened = now+c.pause, 0
+	c.expires = max(c.expires, c.closed+longestPause)
+}
+
+// closed says whether a call is refused. If not the call is run, perhaps to find out whether it works
+// again. last is when its caller made its last change.
 func (k *tally) closed(what *identity, last time.Duration) (p pause) {
+	if c := k.get(what.call); c != nil && c.straggler.Running() {
+		return pause{refused: true, running: max(time.Since(c.straggler.Began), 1)}
+	}
 	for _, name := range what.names() {
 		c := k.get(name)
 		switch {
-		case c == nil || c.closed <= k.now:
+		case c == nil || c.pause == 0:
 			continue
-		case k.now-c.probed >= probeEvery:
-			c.probed = k.now
+		case c.closed <= k.now: // this run finds out whether it works again
+			c.next(k.now)
 			return pause{}
 		case c.opens(last):
-			c.probed, c.opened = k.now, last
-			c.trials++
+			c.opened = last
 			return pause{}
 		}
-		p = pause{rest: c.closed - k.now, failures: c.same, last: c.last, trials: maxTrials - c.trials}
-		if name == what.tool {
+		p = pause{refused: true, rest: c.closed - k.now, failures: c.same, last: c.last, final: c.final}
+		if name == what.place {
 			p.failures, p.streak = c.failures, true
 		}
 		return p
@@ -180,51 +205,89 @@ func (k *tally) closed(what *identity, last time.Duration) (p pause) {
 
 // failed counts a failure. Calls that ran at the same time count as one, because none of them
 // could know of the failure of another.
-func (k *tally) failed(what *identity, f failing) (h history) {
+func (k *tally) failed(what *identity, f *failing) (h history) {
 	c := k.add(what.call, what)
-	again := c.grow(k.moment, f)
+	grew := c.grow(k.moment, f)
 	switch {
 	case c.error != f.error:
-		c.error, c.same = f.error, 1
-	case again:
+		c.error, c.same, c.pause = f.error, 1, 0
+	case grew:
 		c.same++
 	}
-	c.close(c.same, f.refuseAfter, k.moment, f)
-	h.failures, h.same, h.closed = c.failures, c.same, c.closed > k.now
-	if f.broken && what.tool != "" {
-		c := k.add(what.tool, what)
-		c.grow(k.moment, f)
-		c.close(c.failures, 2*streakAfter, k.moment, f)
-		h.streak, h.closed = c.failures, h.closed || c.closed > k.now
+	if f.straggler.Done != nil {
+		c.straggler = f.straggler
+	}
+	h = history{failures: c.failures, lasts: k.now - c.first, same: c.same, rest: c.close(c.same, f.refuseAfter, k.now, f)}
+	if !f.passes && !f.broken {
+		return h
+	}
+	p := k.add(what.place, what)
+	if f.passes {
+		h.wait = p.turn(k.moment, f)
+	}
+	if f.broken && what.streaks {
+		p.grow(k.moment, f)
+		h.streak, h.rest = p.failures, max(h.rest, p.close(p.failures, 2*streakAfter, k.now, f))
 	}
 	return h
 }
 
-// forget drops what is known of a call that succeeded, and of the failures of its tool in a row.
-func (k *tally) forget(what *identity) {
-	k.drop(what.call)
-	k.drop(what.tool)
+// turn returns how long to wait before the next call of a place whose failure passes by itself. All its
+// calls share one schedule: one before its time is told what is left of the wait.
+func (c *count) turn(at moment, f *failing) time.Duration {
+	c.expires = max(c.expires, at.now+f.keep)
+	switch left := c.due - at.now; {
+	case f.asked > 0:
+		c.due = at.now + f.asked
+		return f.asked
+	case left > 0:
+		return (left + time.Second - 1).Truncate(time.Second)
+	}
+	if c.turned == 0 || at.began >= c.turned {
+		c.waits, c.turned = c.waits+1, at.tick
+	}
+	wait := f.wait(c.waits - 1)
+	c.due = at.now + wait
+	return wait
+}
+
+// succeeded drops what is known of a call that succeeded, and of the failures of its tool in a row. The
+// outage of its place ends only if the call had failed in it: other arguments may stand for another host.
+func (k *tally) succeeded(what *identity) {
+	if k.get(what.call) != nil {
+		k.drop(what.call)
+		k.drop(what.place)
+	} else if p := k.get(what.place); p != nil {
+		p.failures, p.pause = 0, 0
+	}
 }
 
 // grow counts a failure, unless another one was counted since the call began. It reports
 // whether it did.
-func (c *count) grow(at moment, f failing) bool {
+func (c *count) grow(at moment, f *failing) bool {
 	c.expires = max(c.expires, at.now+f.keep)
 	if c.failures > 0 && at.began < c.counted {
 		return false
+	}
+	if c.failures == 0 {
+		c.first = at.now
 	}
 	c.failures, c.counted = c.failures+1, at.tick
 	return true
 }
 
-func (c *count) close(failures, limit int, at moment, f failing) {
+// close begins the first pause after as many failures as a limit says. It returns for how long the call is
+// refused from now on.
+func (c *count) close(failures, limit int, now time.Duration, f *failing) time.Duration {
 	if limit > 0 && failures >= limit {
-		if c.closed <= at.now { // a new pause
-			c.trials = 0
+		if c.last, c.final = f.text, f.final; c.pause == 0 {
+			c.next(now)
 		}
-		c.closed, c.probed, c.last = at.now+refuseFor, at.now, f.text
-		c.expires = max(c.expires, c.closed+time.Second)
 	}
+	if c.pause == 0 {
+		return 0
+	}
+	return max(0, c.closed-now)
 }
 
 // busy says how many counts there are for tools, prompts and resources, in groups by the hashes
@@ -245,11 +308,12 @@ func (b *busy) add(group uint64, n int32) {
 type memory struct {
 	busy
 
-	seed  maphash.Seed
-	epoch time.Time // makes time.Since read the monotonic clock only
-	parts [16]part
-	ticks atomic.Uint64 // grows with each look at the counts
-	until atomic.Int64  // until when calls are refused, since the epoch; zero if none are
+	seed   maphash.Seed
+	epoch  time.Time // makes time.Since read the monotonic clock only
+	parts  [16]part
+	others others
+	ticks  atomic.Uint64 // grows with each look at the counts
+	until  atomic.Int64  // until when calls are refused, since the epoch; zero if none are
 }
 
 const (

@@ -60,7 +60,7 @@ func (m *memory) call(owner string, c int) *identity {
 }
 
 func (m *memory) failed(what *identity, f failing) (h history) {
-	m.update(what, func(k *tally) { h = k.failed(what, f) })
+	m.update(what, func(k *tally) { h = k.failed(what, &f) })
 	return h
 }
 
@@ -98,7 +98,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "it grows")
 	for i := range calls {
 		what := m.call(fmt.Sprint(i%1000), i)
-		m.update(what, func(k *tally) { k.forget(what) })
+		m.update(what, func(k *tally) { k.succeeded(what) })
 	}
 	require.Zero(t, size(t, m))
 }
@@ -111,7 +111,7 @@ func TestFailingCallsLeaveMemoryBounded(t *testing.T) {
 	}
 	g := &guide{
 		Options: Options{
-			MaxAttempts: 3, InitialInterval: time.Second, RefuseAfter: 6,
+			InitialInterval: time.Second, RefuseAfter: 6,
 		},
 		owners: owner.Finder{Func: func(_ context.Context, req mcp.Request) string { return req.GetExtra().Header.Get("X-Key") }},
 		seen:   newMemory(32),
@@ -141,7 +141,7 @@ func TestLongWaitsHoldNoRoom(t *testing.T) {
 		k := &newMemory(remembered).parts[0].counts
 		fail := func(name string, keep time.Duration) {
 			k.tick++
-			k.failed(&identity{call: name}, failing{keep: keep})
+			k.failed(&identity{call: name}, &failing{keep: keep})
 		}
 		for i := range 2 * remembered {
 			fail(fmt.Sprint("long ", i), maxKeep)
@@ -195,7 +195,7 @@ func TestMemoryForgetsWithTime(t *testing.T) {
 		require.Equal(t, 1, m.failed(m.call("ann", 2), failing{keep: time.Minute}).failures)
 		require.Equal(t, 2, m.failed(m.call("ann", 1), failing{keep: time.Minute}).failures)
 		require.Equal(t, 2, size(t, m))
-		m.closes("ann", refuseFor)
+		m.closes("ann", firstPause)
 		require.Len(t, m.part("ann").refused, 1)
 		time.Sleep(2 * time.Hour)
 		require.Zero(t, m.closed(m.call("ann", 1)).rest)
@@ -209,16 +209,17 @@ func TestOneProbeAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(64)
 		f := failing{keep: time.Hour, refuseAfter: 1}
-		m.failed(m.call("ann", 1), f)
-		require.Equal(t, 30*time.Second, m.closed(m.call("ann", 1)).rest)
-		time.Sleep(probeEvery)
-		require.Zero(t, m.closed(m.call("ann", 1)).rest, "a probe")
-		require.Equal(t, 28*time.Second, m.closed(m.call("ann", 1)).rest, "which is running")
-		require.Zero(t, m.closed(m.call("bob", 1)).rest, "nobody is refused for another")
-		time.Sleep(28 * time.Second)
-		for range 3 {
-			require.Zero(t, m.closed(m.call("ann", 1)).rest)
+		require.Equal(t, 30*time.Second, m.failed(m.call("ann", 1), f).rest)
+		for _, pause := range []time.Duration{30, 60, 120, 120} {
+			require.Equal(t, pause*time.Second, m.closed(m.call("ann", 1)).rest)
+			require.Zero(t, m.closed(m.call("bob", 1)), "nobody is refused for another")
+			time.Sleep(pause * time.Second)
+			require.Zero(t, m.closed(m.call("ann", 1)), "one run after the pause")
+			require.True(t, m.closed(m.call("ann", 1)).refused, "which is running")
+			require.Positive(t, m.failed(m.call("ann", 1), f).rest)
 		}
+		m.update(m.call("ann", 1), func(k *tally) { k.succeeded(m.call("ann", 1)) })
+		require.Zero(t, m.closed(m.call("ann", 1)))
 	})
 }
 
@@ -301,7 +302,7 @@ func TestTheArgumentsOfOthersAreNotRead(t *testing.T) {
 	fails := false
 	handle := New(nil)(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		if fails {
-			return nil, fault.Unavailable("the bank")
+			return nil, fault.Denied("pay", "it")
 		}
 		return &mcp.CallToolResult{}, nil
 	})

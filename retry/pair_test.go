@@ -134,7 +134,7 @@ func TestServerAndLimit(t *testing.T) {
 		{"a write that is stuck", nil, func(_ context.Context, _ mcp.Request, _ int32) (mcp.Result, error) {
 			time.Sleep(time.Hour)
 			return nil, fault.Unavailable("the bank").WithRetry(fault.Retry{ShouldRetry: true, Effect: fault.EffectNone})
-		}, 1, 8100 * time.Millisecond, "This call may have changed something: look whether it did before you go on. It may still take effect."},
+		}, 1, 8100 * time.Millisecond, "not the same call: it is still running after 8 s. It may still take effect."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -10,16 +10,19 @@
 //
 // The caller of a failed call reads one of these lines:
 //
-//	Retry: yes, after 30 s (attempt 2 of 3).
+//	Retry: yes, after 15 s (attempt 3).
+//	Retry: not now. It has failed for 5 min (8 calls). Tell the user; it may work again later.
 //	Retry: not now: possible again in 1 h 30 min; tell the user.
+//	Retry: not the same call: it is still running after 20 s.
 //	Retry: only with corrected arguments.
 //	Retry: no, unless you see that it did not take effect.
 //	Retry: no. The same call will fail again.
+//	Retry: unknown. This exact call has failed 3 times in 12 s with the same error. Try another way, or tell the user what does not work.
 //	The service asks to wait 30 s.
 //
 // A program reads "retry" in the machine form: should_retry, retry_after_seconds, next_attempt,
-// max_attempts, reason, effect and partial. If it is unknown whether the call may be made again,
-// there is no should_retry, and without a wait that a service asked for no line and no "retry".
+// max_attempts, reason, fact, effect and partial. If it is unknown whether the call may be made again,
+// there is no should_retry, and if nothing else is known no line and no "retry".
 //
 // # Is it safe
 //
@@ -46,20 +49,28 @@
 //
 // # How often
 //
+// Models obey advice to the letter, so it is a time and not a number: what passes by itself is tried again
+// after about 5, 15, 45 and then 60 seconds. If the same call has failed for five minutes, the answer is
+// "not now". There is no limit of attempts, unless a fault or an option names one.
+//
 // The server counts the failures of a call. Two calls are the same if their caller, tool
 // and arguments are, in any order and layout. The caller is the authenticated user, else
 // the session, else, on a server that is not reached by HTTP, the connection. If none is
 // known, as on a stateless HTTP server without authentication, nothing is counted: one
-// caller must not hinder another. Calls that ran at the same time count as one. The memory
+// caller must not hinder another. Calls that ran at the same time count as one. All calls of one tool
+// share the waits of its outage: a call before its time is told what is left of the wait. The memory
 // is bounded, and old calls are forgotten. It holds hashes of arguments and
 // errors and, of a call that is refused, about 1,000 bytes of public words at most.
 //
-// If a caller repeats a hopeless call, the answer warns it. After more failures, the identical call
-// is refused for a while, except for a probe every two seconds; see [Options]. After the same
-// caller had a success with another call of a tool that may write, the refused call is run once more,
-// at most three times in one pause: what it lacked may be there now. A tool that only reads does not count.
-// Failures count for a whole tool only if they show that the tool, or what it needs, is broken. A
+// If a caller repeats a call that fails for a reason that does not pass, the third answer says how often
+// it has failed. After six failures the identical call is refused for 30, 60, then 120 seconds at a time,
+// and run once after each pause; see [Options]. It is run once more in a pause after the same caller had a
+// success with another call of a tool that may write: what it lacked may be there now.
+// Failures count for a whole tool only if they show that it, or what it needs, is broken and stays so. A
 // tool that is polled returns [NotReady], which is not counted.
+//
+// A call that package deadline has answered although its handler still runs is not made again while it
+// runs, unless its tool only reads.
 package retry
 
 import (
@@ -82,16 +93,22 @@ type Options struct {
 	// MaxAttempts is how often a call may be made, the first time included. After as many failures
 	// of the same call the answer is no. The failures are counted here, or by the caller, which
 	// sends the number of its attempt in the _meta, under [AttemptKey]. If a fault has a
-	// MaxAttempts of its own, see [fault.Error.WithRetry], that counts. Zero means 3.
+	// MaxAttempts of its own, see [fault.Error.WithRetry], that counts. Zero means no limit but
+	// GiveUpAfter.
 	MaxAttempts int
 
 	// InitialInterval is about how long to wait before the second attempt, where neither the
-	// handler nor a service that it needs said how long; the waits after that double, up to 30
-	// times as long. Each is made up to a half longer or shorter by chance, so that callers that
-	// failed together do not come back together, and rounded up to whole seconds: with a
-	// millisecond the first waits are all sent as 1 s, which suits tests that compare texts. A wait
-	// that a handler or a service asked for is sent unchanged. Zero means 1 s.
+	// handler nor a service that it needs said how long. The next waits are three and nine times as
+	// long, all later ones twelve times. After a rate limit without a known wait they are six
+	// times as long, then twelve times. By chance each is up to a fifth longer, so that callers
+	// that failed together do not come back together. Waits are rounded up to whole seconds: with a
+	// millisecond all are sent as 1 s, which suits tests that compare texts. A wait that a
+	// handler or a service asked for is sent unchanged. Zero means 5 s.
 	InitialInterval time.Duration
+
+	// GiveUpAfter is how long the same call may fail, counted from its first failure, before the answer
+	// to a failure that passes by itself is "not now" and not "yes". Zero means 5 minutes.
+	GiveUpAfter time.Duration
 
 	// Rules say what errors of this program mean for a second try; see
 	// [fault.HintRule]. The first that matches counts. Nil means none.
@@ -116,20 +133,24 @@ type Options struct {
 	// name of another.
 	Owner func(ctx context.Context, req mcp.Request) string
 
-	// RefuseAfter is after how many failures with the same error the identical call is refused for
-	// 30 s: it is answered without running its handler, but for a probe every two seconds. Such an
-	// answer is of kind repeated_failure with the code REPEATED_FAILURE, and recorded like any
-	// other. Two failures earlier, but not while attempts are left, the answer warns the caller not
-	// to repeat this exact call, and says what to do instead. Zero means 6, or 3 more than
-	// MaxAttempts if that is more.
+	// RefuseAfter is after how many failures with the same error the identical call is refused, unless
+	// such a failure passes by itself. The call is refused for 30 s, then 60 s, then 120 s at a time: it is
+	// answered without running its handler, which is run once after each pause. Such an answer is of kind
+	// repeated_failure with the code REPEATED_FAILURE, and recorded like any other. After half as many
+	// failures the answer says how often the call has failed, and what to do instead. Zero means 6.
 	//
-	// After 10 failures in a row that show that a tool, or what it needs, is broken (internal
-	// errors, timeouts, failed connections and services that are down, after which the answer was
-	// no) the answer advises the caller to try another way; after 20, its calls of this tool are
-	// refused in the same way. The items of a batch do not count.
+	// After 10 failures in a row that show that a tool is broken and stays so (internal errors, and
+	// failures of a service that do not pass by themselves) the answer advises the caller to try
+	// another way; after 20, its calls of this tool are refused in the same way. The items of a
+	// batch do not count.
 	//
 	// With a negative number nothing is refused, and nobody is warned.
 	RefuseAfter int
+
+	// HideOthers leaves out what is known of the failures of other callers, such as since when a tool
+	// has failed for all of them. A reader of package mask that is Anyone learns of others only that
+	// there are several, and never of their arguments.
+	HideOthers bool
 }
 
 // codeRefused is the code of the fault that answers a call that was not run because it had failed
@@ -155,10 +176,11 @@ func New(opts *Options) mcp.Middleware {
 		o = *opts
 	}
 	const of call.Options = "retry.New: Options"
-	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 3)
-	call.Positive(of, "InitialInterval", &o.InitialInterval, time.Second)
-	o.MaxAttempts = min(o.MaxAttempts, 1_000_000) // so that what is counted from it does not overflow
-	o.RefuseAfter = min(cmp.Or(o.RefuseAfter, max(6, o.MaxAttempts+3)), 1_000_000_000)
+	call.Positive(of, "MaxAttempts", &o.MaxAttempts, 0)
+	call.Positive(of, "InitialInterval", &o.InitialInterval, 5*time.Second)
+	call.Positive(of, "GiveUpAfter", &o.GiveUpAfter, 5*time.Minute)
+	o.InitialInterval = min(o.InitialInterval, maxKeep) // so that what is counted from it does not overflow
+	o.RefuseAfter = min(cmp.Or(o.RefuseAfter, 6), 1_000_000_000)
 	o.Rules = rulesOf(of, o.Rules)
 	g := &guide{Options: o, owners: owner.Finder{Func: o.Owner, Option: "retry.Options.Owner"}, seen: newMemory(remembered)}
 	if len(o.Rules) > 0 || o.Witnessed != nil {

@@ -23,14 +23,14 @@ func NotReady(what string, after time.Duration) *fault.Error {
 	return fault.New(kindNotReady, what+" is not ready yet").After(after)
 }
 
-// tellUser is the advice for a caller whose calls are not counted: nothing else ends its loop.
-const tellUser = "Tell the user if it fails again."
-
 // suggestion returns the fault's own suggestion, or that of its kind if the fault does not say what
 // to do.
 func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 	kind, own, again := e.Kind(), e.Suggestion(), a.Retry.ShouldRetry
 	_, said := e.Retry()
+	if a.Retry.Reason == fault.StillRunning {
+		return own
+	}
 	done := a.Retry.Effect == fault.EffectUnknown || a.Retry.Effect == fault.EffectCommitted
 	if done && (!f.Worded() && !f.View().Chosen || own == fault.Generic(kind).Suggestion()) {
 		return "" // to check the effect comes first
@@ -85,11 +85,19 @@ const lookFirst = "It may have taken effect: look before you go on"
 
 // refusal is the answer to a call that is not run.
 func refusal(p pause) *fault.Error {
-	what, other := failure.ThisCallFailed(p.failures), "Calls with other arguments are made as before"
+	if p.running > 0 {
+		return fault.New(fault.KindTimeout, "the same call is still running, so it was not made a second time").
+			Suggest(failure.AskForLess).
+			WithRetry(fault.Retry{Reason: fault.StillRunning, Fact: failure.StillRunning(p.running)})
+	}
+	what, other := failure.ThisCallFailed(p.failures, 0), "Calls with other arguments are made as before"
 	if p.streak {
 		what, other = failure.TheToolFailed(p.failures), "Other tools can be called as before"
 	}
-	return fault.New(fault.KindRepeatedFailure, fmt.Sprintf("%s, so for the next %d s it is run only once every %d s. Its last error was: %s",
-		what, int(math.Ceil(p.rest.Seconds())), int(probeEvery.Seconds()), p.last)).
-		WithCode(codeRefused).Never(other)
+	e := fault.New(fault.KindRepeatedFailure, fmt.Sprintf("%s, so it is not made for the next %d s. Its last error was: %s",
+		what, int(math.Ceil(p.rest.Seconds())), p.last)).WithCode(codeRefused)
+	if p.final {
+		return e.Never(other)
+	}
+	return e.Never("").WithRetry(fault.Retry{Reason: fault.NotNow, RetryAfterSeconds: math.Ceil(p.rest.Seconds()), Fact: other})
 }

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/exchange"
@@ -80,8 +81,9 @@ type cold struct {
 	whole    error  // see RefuseList
 	kept     bool   // see KeepList
 
-	clean *fault.Error // see MarkMasked
-	past  mcp.Result   // see Behind
+	straggler Straggler    // see Leave
+	clean     *fault.Error // see MarkMasked
+	past      mcp.Result   // see Behind
 
 	wouldSend string // see WouldRefuse
 	unchecked error  // see Unchecked
@@ -351,6 +353,36 @@ func samePanic(a, b any) bool {
 	default:
 		return safe.Same(a, b)
 	}
+}
+
+// A Straggler is a handler whose call was answered before it returned. The zero Straggler is none.
+type Straggler struct {
+	Began time.Time
+	Done  <-chan struct{} // closed when the handler has returned
+}
+
+// Running reports whether the handler still runs.
+func (s Straggler) Running() bool {
+	select {
+	case <-s.Done: // blocks if it is nil
+		return false
+	default:
+		return s.Done != nil
+	}
+}
+
+// Leave notes that the call is answered before its handler has returned.
+func (c *Call) Leave(s Straggler) {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	cold.straggler = s
+}
+
+// Straggler returns the handler of Leave.
+func (c *Call) Straggler() Straggler {
+	cold := c.lock()
+	defer c.mu.Unlock()
+	return cold.straggler
 }
 
 // Guard reports whether by is the outermost recovery of the call, which checks the

@@ -203,6 +203,9 @@ func (c *Call) settings() *setup {
 // Reveals reports whether callers see everything as it is.
 func (c *Call) Reveals() bool { return c.settings().Mask == nil && c.settings().Reveal }
 
+// Trusted reports whether callers read the words of errors that were not written for them.
+func (c *Call) Trusted() bool { return c.settings().Trust > failure.Anyone }
+
 // Logger returns the logger that receives the record of this Call, or its masked failures. It is
 // [slog.Default] if no middleware has set one.
 func (c *Call) Logger() *slog.Logger {

@@ -122,7 +122,7 @@ func (f *Finding) said() clue {
 	}
 	c := clue{kind: public.Kind(), party: public.Party()}
 	switch own, ok := public.Retry(); {
-	case Asked(own):
+	case own.Unknown:
 		c.after = Seconds(own.RetryAfterSeconds)
 	case ok:
 		c.retry, c.by = fault.RetryNo, ByError

@@ -17,11 +17,6 @@ const MaxAfter = 30 * 24 * time.Hour
 // Bounded returns a wait that is neither negative nor longer than 30 days.
 func Bounded(d time.Duration) time.Duration { return min(max(d, 0), MaxAfter) }
 
-// Asked reports whether r says only how long a service asked to wait.
-func Asked(r fault.Retry) bool {
-	return r.RetryAfterSeconds > 0 && r == fault.Retry{RetryAfterSeconds: r.RetryAfterSeconds}
-}
-
 // Seconds returns a number of seconds as a wait, zero unless it is positive.
 func Seconds(s float64) time.Duration {
 	if !(s > 0) { // also NaN

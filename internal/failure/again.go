@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -67,11 +68,13 @@ type Situation struct {
 	Costly bool
 
 	// Counted counts the failure and returns the counts. advice is what the caller would read
-	// without them. Nil means that failures are not counted.
-	Counted func(advice fault.Retry) Counts
+	// without them. passes means that such a failure passes by itself. Nil means that nobody counts.
+	Counted func(advice fault.Retry, passes bool) Counts
 
-	// Cut means that the call began and we cut it. Running means that its handler is still at work.
-	Cut, Running bool
+	// Cut means that the call began and we cut it. Running means that its handler is still at work, or
+	// may be: a sentence says so.
+	Cut     bool
+	Running string
 
 	// Witness is what was seen of the effect of the call.
 	Witness Witness
@@ -83,13 +86,17 @@ type Situation struct {
 // As is the Situation of a call whose Safety is known.
 func As(s Safety) Situation { return Situation{Safety: func() Safety { return s }} }
 
-// Counts are the counts of a call that fails repeatedly.
+// Counts say how often and since when a call fails.
 type Counts struct {
-	Same     int  // the failures in a row with the same error, if they are too many
-	Attempts int  // how often the call was made
-	Limit    int  // how often it may be made
-	Streak   int  // the failures in a row of the tool, if they are too many
-	Steps    bool // the failure has next steps
+	Attempts int           // how often the call was made
+	Lasts    time.Duration // since its first failure
+	Limit    int           // how often it may be made, if somebody said so, else zero
+	Wait     time.Duration // before it should be made again, if nobody said so
+	NotNow   bool          // it has failed for so long that a person has to know
+	Same     int           // the failures in a row with the same error, if they are too many
+	Streak   int           // the failures in a row of the tool, if they are too many
+	Steps    bool          // the failure has next steps
+	Fact     string        // what is known of the tool's other callers, or ""
 }
 
 // Answer says whether a call may be made again, and names the source of each part.
@@ -102,7 +109,6 @@ type Answer struct {
 	Effect fault.Effect
 
 	Hint fault.Hint // whether a second try can succeed at all, whatever a repetition does
-	Loop bool       // the caller repeats the call although it keeps failing
 }
 
 // Said returns what the caller reads about calling again, nil if that is nothing.
@@ -115,11 +121,10 @@ func (a *Answer) Said() *fault.Retry {
 
 // The reasons for a call whose repetition does no harm, and for one that was cut.
 const (
-	mayStillChange = "It may still take effect"
-	doesNoHarm     = "A repetition does no harm"
-	onceMore       = "One more try does no harm"
-	sameKey        = "With the same idempotency key it takes effect only once"
-	limitOfCaller  = "Your time limit for this call was over"
+	doesNoHarm    = "A repetition does no harm"
+	onceMore      = "One more try does no harm"
+	sameKey       = "With the same idempotency key it takes effect only once"
+	limitOfCaller = "Your time limit for this call was over"
 )
 
 // Again decides whether a failed call may be made again, and names the source of the decision. No
@@ -139,6 +144,9 @@ func Again(k *Known, at Situation) Answer {
 	declined := k.Origin == classify.Worded && k.Fault.Kind() == fault.KindCancelled && !said // by a person or a service
 	if can.by.Derived() || declined {
 		r.Reason = "" // it describes the step, or a caller that has gone
+	}
+	if said {
+		r.Fact = own.Fact
 	}
 	if at.Cut && a.Effect == "" {
 		a.Effect, a.Proof = fault.EffectUnknown, classify.Cut
@@ -179,15 +187,16 @@ func Again(k *Known, at Situation) Answer {
 	}
 	switch {
 	case asked:
-	case at.Running && r.Effect == fault.EffectUnknown:
-		r.Reason = mayStillChange
+	case at.Running != "":
+		r.ShouldRetry, r.MaxAttempts, r.Reason, r.Fact, a.By = false, 0, fault.StillRunning, at.Running, classify.Cut
 	case r.ShouldRetry && !once:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
 	case r.Reason == "" && r.Effect != fault.EffectUnknown && can.by == classify.ByChoice && !r.Partial && !declined:
 		r.Reason = cmp.Or(row.Reason, row.Again)
 	}
 	if at.Counted != nil {
-		a.count(&r, k.Fault.Kind(), once, at.Counted(r))
+		passes := a.Hint.Retry == fault.RetryYes && r.Effect != fault.EffectCommitted
+		a.count(&r, k.Fault.Kind(), once, passes, at.Counted(r, passes))
 	}
 	return a.said(k, can, r)
 }
@@ -195,7 +204,7 @@ func Again(k *Known, at Situation) Answer {
 // own returns what the fault says about a second try. A wait alone says nothing about it.
 func (k *Known) own() (own fault.Retry, said bool) {
 	own, said = k.Fault.Retry()
-	return own, said && !classify.Asked(own)
+	return own, said && !own.Unknown
 }
 
 // nothing decides about a call that changed nothing.
@@ -216,7 +225,7 @@ func (k *Known) asked(can word) fault.Retry {
 	if wait >= classify.MaxAfter { // it was cut to it
 		wait = 0
 	}
-	return fault.Retry{RetryAfterSeconds: math.Ceil(wait.Seconds())}
+	return fault.Retry{Unknown: wait > 0, RetryAfterSeconds: math.Ceil(wait.Seconds())}
 }
 
 // said fills in what the caller reads, if the answer has a source.
@@ -356,30 +365,57 @@ func (k *Known) error(row *kinds.Row) word {
 	return w
 }
 
-// count replaces the advice if the counts exceed a limit. once means that the call may fail twice
-// at most.
-func (a *Answer) count(r *fault.Retry, kind fault.Kind, once bool, n Counts) {
-	limit := n.Limit
-	if once {
-		limit = min(limit, r.MaxAttempts)
-	}
+// count says when to call again, if nobody said so, and how often the call has failed. A count alone is no
+// "no": it proves nothing about the service. once means that the cause is unknown, and one more try does
+// no harm.
+func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Counts) {
+	sentence := ""
 	switch {
+	case r.Reason == fault.StillRunning:
+		return
+	case r.ShouldRetry && n.Limit > 0 && n.Attempts >= n.Limit: // somebody said how often
+		r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds = false, 0, 0
+		sentence = ThisCallFailed(n.Attempts, n.Lasts)
+	case r.ShouldRetry && !once && n.NotNow && r.RetryAfterSeconds <= words.LongestWait:
+		*r = fault.Retry{RetryAfterSeconds: later.Seconds(), Reason: fault.NotNow, Effect: r.Effect}
+		r.Fact = "It has failed for " + words.Since(n.Lasts) + " (" + words.Plural(n.Attempts, "call") + ")"
+		a.By = classify.Counted
+		return
+	case r.ShouldRetry && !once:
+		if r.RetryAfterSeconds == 0 {
+			r.RetryAfterSeconds = n.Wait.Seconds()
+		}
+		r.Fact = cmp.Or(r.Fact, n.Fact)
+		return
 	case n.Same > 0:
-		a.Loop = true
-		r.Reason = words.Capital(ThisCallFailed(n.Same)) + " with the same error"
-	case n.Streak > 0 && (once || !r.ShouldRetry):
-		a.Loop = true
-		r.Reason = words.Capital(TheToolFailed(n.Streak))
-	case r.ShouldRetry && n.Attempts >= limit:
-		r.Reason = "This call has failed " + times(n.Attempts)
+		sentence = ThisCallFailed(n.Same, n.Lasts) + " with the same error"
+	case n.Streak > 0:
+		sentence = TheToolFailed(n.Streak)
+	case once && n.Attempts > 1, passes && a.By == classify.Nobody && n.Attempts > 2:
+		sentence = ThisCallFailed(n.Attempts, n.Lasts)
+	case once:
+		r.Fact = n.Fact
+		return
+	case a.By == classify.Nobody && n.Fact != "":
+		*r, a.By = fault.Retry{Unknown: true, RetryAfterSeconds: r.RetryAfterSeconds, Fact: n.Fact}, classify.Counted
+		return
 	default:
 		return
 	}
-	r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds, a.By = false, 0, 0, classify.Counted
-	if r.Effect != fault.EffectUnknown && !r.Partial { // else the line about the effect says what to do
-		r.Reason += ". " + instead(kind, n.Steps)
+	sentence = words.Capital(sentence)
+	if r.Effect != fault.EffectUnknown && !r.Partial && !passes { // else the line about the effect says what to do
+		sentence += ". " + instead(kind, n.Steps)
 	}
+	if refused := !r.ShouldRetry && !r.Unknown && a.By != classify.Nobody; refused {
+		r.Reason, r.Fact = sentence, ""
+	} else {
+		*r = fault.Retry{Unknown: true, RetryAfterSeconds: r.RetryAfterSeconds, Fact: sentence, Effect: r.Effect}
+	}
+	a.By = classify.Counted
 }
+
+// later is after how long a call that has failed for long may work again.
+const later = 5 * time.Minute
 
 // instead says what to do if calling again does not help.
 func instead(kind fault.Kind, steps bool) string {
@@ -397,8 +433,22 @@ func instead(kind fault.Kind, steps bool) string {
 	return "Try another way, or tell the user what does not work."
 }
 
-// ThisCallFailed says how often a call failed.
-func ThisCallFailed(n int) string { return "this exact call has failed " + times(n) }
+// AskForLess is the advice about a call that takes too long.
+const AskForLess = "Ask for less at a time, or for another form, if the tool allows it."
+
+// StillRunning says that a call is still running after a time.
+func StillRunning(after time.Duration) string {
+	return "it is still running after " + words.Since(after)
+}
+
+// ThisCallFailed says how often a call failed, and in how much time if it is a second or more.
+func ThisCallFailed(n int, in time.Duration) string {
+	said := "this exact call has failed " + times(n)
+	if in >= time.Second {
+		said += " in " + words.Since(in)
+	}
+	return said
+}
 
 // TheToolFailed says how often a tool failed in a row.
 func TheToolFailed(n int) string {

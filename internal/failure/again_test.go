@@ -176,7 +176,7 @@ func TestAgainOfWhatWasDoneInPart(t *testing.T) {
 			known := of(statusError(409))
 			a := failure.Again(&known, failure.Situation{
 				Safety:  func() failure.Safety { return failure.Writes },
-				Counted: func(fault.Retry) failure.Counts { return failure.Counts{Same: 5, Attempts: 5, Limit: 3} },
+				Counted: func(fault.Retry, bool) failure.Counts { return failure.Counts{Same: 5, Attempts: 5} },
 				Witness: tc.seen,
 			})
 			require.Equal(t, tc.seen.Effect() == fault.EffectCommitted, a.Retry.Partial)

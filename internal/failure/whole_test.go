@@ -56,7 +56,7 @@ func line(a failure.Answer) string {
 	if a.Said() == nil {
 		return "nothing is said [-]"
 	}
-	if classify.Asked(a.Retry) {
+	if a.Retry.Unknown {
 		return fmt.Sprintf("asked to wait %vs", a.Retry.RetryAfterSeconds)
 	}
 	text := "no"
@@ -253,7 +253,7 @@ func TestAgainWhole(t *testing.T) {
 				where := func() string {
 					return fmt.Sprintf("%s %s own=%v rule=%v says=%+v ended=%v safety=%d count=%v: %s", origins[k.Origin], k.Fault.Kind(), own, k.Rule, k.Says, k.Ended, safety, count, line(a))
 				}
-				if a.By.Derived() && (a.By != classify.Nobody || r != fault.Retry{}) && !classify.Asked(r) || a.Proof.Derived() && (a.Proof != classify.Nobody || r.Effect != "") {
+				if a.By.Derived() && (a.By != classify.Nobody || r != fault.Retry{}) && !r.Unknown || a.Proof.Derived() && (a.Proof != classify.Nobody || r.Effect != "") {
 					require.Fail(t, "what our tables make of an error is no source: nothing is said, or who says it", where())
 				}
 				if r.Effect != "" && r.Effect != own.Effect && (k.Rule.Effect == "" && k.Says.Effect == "" && k.Ended == nil) {

@@ -76,7 +76,7 @@ func (at *Situation) seen(said fault.Effect, again bool) (effect fault.Effect, p
 	case effect == "", said == fault.EffectCommitted, said != "" && effect != fault.EffectCommitted:
 		return "", false
 	case effect == fault.EffectNone:
-		if at.Running { // the handler may still begin something
+		if at.Running != "" { // the handler may still begin something
 			return "", false
 		}
 		return effect, false

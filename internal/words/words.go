@@ -531,6 +531,20 @@ func Wait(d time.Duration) string {
 	}
 }
 
+// LongestWait is the longest wait in seconds that a text asks for. A chat does not wait longer.
+const LongestWait = 120
+
+// Since writes how long something has lasted: whole seconds, and from two minutes on whole minutes.
+func Since(d time.Duration) string {
+	if d >= 2*time.Minute {
+		d = d.Truncate(time.Minute)
+	}
+	if d >= time.Second {
+		d = d.Truncate(time.Second)
+	}
+	return Duration(d)
+}
+
 // Duration writes a given duration, such as a limit: 300 ms, 2 s, 5 min.
 func Duration(d time.Duration) string {
 	if ms := up(min(d, time.Second), time.Millisecond); 0 < d && ms < time.Second {

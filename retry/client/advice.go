@@ -46,10 +46,10 @@ func adviceOf(r response) advice {
 	}
 	said, ok := r.failure.Retry()
 	switch {
-	case classify.Asked(said): // the server knows nothing of a second try
+	case said.Unknown && said.RetryAfterSeconds > 0:
 		a.hint.Retry, a.after, a.foreign = fault.RetryYes, spanOf(said.RetryAfterSeconds, time.Second), true
 		return a
-	case ok:
+	case ok && !said.Unknown:
 		a.found.By = classify.ByFault
 		a.after, a.most = spanOf(said.RetryAfterSeconds, time.Second), said.MaxAttempts
 		a.hint.Effect = said.Effect

@@ -1,0 +1,267 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/deadline"
+	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
+)
+
+// obey makes a call as the answers say, until they say nothing more. It returns the waits.
+func obey(t *testing.T, s *harness.Session, args map[string]any) (waits []float64, last harness.Answer) {
+	t.Helper()
+	for {
+		last = s.CallTool(t.Context(), "it", args)
+		if last.Fault() == nil {
+			return waits, last
+		}
+		said, _ := last.Fault().Retry()
+		if !said.ShouldRetry {
+			return waits, last
+		}
+		waits = append(waits, said.RetryAfterSeconds)
+		time.Sleep(time.Duration(said.RetryAfterSeconds * float64(time.Second)))
+	}
+}
+
+// untilThen fails with err until a time has passed since the first call.
+func untilThen(outage time.Duration, err error, runs *int) harness.Handler {
+	var first time.Time
+	return func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+		*runs++
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if time.Since(first) < outage {
+			return nil, err
+		}
+		return harness.Success(req), nil
+	}
+}
+
+// An outage of two and a half minutes is survived in at most eight calls, by a caller who does as told.
+func TestAnOutageIsSurvived(t *testing.T) {
+	for name, err := range map[string]error{
+		"a service":    retryError(t, http.StatusServiceUnavailable, nil),
+		"a limit":      retryError(t, http.StatusTooManyRequests, nil),
+		"refused":      errRefused,
+		"reset":        errReset,
+		"a timeout":    context.DeadlineExceeded,
+		"a fault":      fault.Unavailable("the bank"),
+		"its own wait": fault.RateLimited("the bank", 40*time.Second),
+	} {
+		for _, outage := range []time.Duration{2 * time.Second, 20 * time.Second, 75 * time.Second, 150 * time.Second} {
+			t.Run(fmt.Sprint(name, " ", outage), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					runs := 0
+					_, last := obey(t, annotated(t, readOnly, nil, untilThen(outage, err, &runs)), nil)
+					require.Equal(t, "fine", last.Text())
+					require.LessOrEqual(t, runs, 8)
+				})
+			})
+		}
+	}
+}
+
+func retryError(t *testing.T, status int, header http.Header) error {
+	t.Helper()
+	err := retry.FromResponse(&http.Response{StatusCode: status, Header: header, Body: http.NoBody, Request: &http.Request{Method: "GET"}})
+	require.Error(t, err)
+	return err
+}
+
+// What does not come back is given up after five minutes, and the user is told.
+func TestAnOutageForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs, began := 0, time.Now()
+		s := annotated(t, readOnly, nil, untilThen(time.Hour, errRefused, &runs))
+		waits, last := obey(t, s, nil)
+		for i, about := range []float64{5, 15, 45, 60, 60} {
+			require.GreaterOrEqual(t, waits[i], about)
+			require.LessOrEqual(t, waits[i], 1.2*about)
+		}
+		require.GreaterOrEqual(t, time.Since(began), 5*time.Minute)
+		require.Less(t, time.Since(began), 7*time.Minute)
+		require.Contains(t, last.Text(), fmt.Sprintf("\nRetry: not now. It has failed for 5 min (%d calls). Tell the user; it may work again later.", runs))
+		said, _ := last.Fault().Retry()
+		require.Equal(t, fault.Retry{RetryAfterSeconds: 300, Reason: fault.NotNow, Fact: fmt.Sprintf("It has failed for 5 min (%d calls)", runs)}, said)
+		require.Equal(t, fault.RetryNo, middleware.HintOf(last.Fault()).Retry)
+
+		// Another host has not failed: its first failure takes the wait alone.
+		said, _ = s.CallTool(t.Context(), "it", map[string]any{"host": "b"}).Fault().Retry()
+		require.True(t, said.ShouldRetry)
+		require.Equal(t, 2, said.NextAttempt)
+	})
+}
+
+// A call before its time is told what is left of the wait, and costs the schedule nothing.
+func TestACallBeforeItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		s := annotated(t, readOnly, &retry.Options{InitialInterval: time.Minute}, untilThen(time.Hour, errRefused, &runs))
+		first, _ := s.Call(t, "it").Fault().Retry()
+		time.Sleep(10 * time.Second)
+		for range 5 {
+			said, _ := s.Call(t, "it").Fault().Retry()
+			require.InDelta(t, first.RetryAfterSeconds-10, said.RetryAfterSeconds, 0)
+		}
+		time.Sleep(time.Duration(first.RetryAfterSeconds-10) * time.Second)
+		said, _ := s.Call(t, "it").Fault().Retry()
+		require.GreaterOrEqual(t, said.RetryAfterSeconds, 180.0)
+	})
+}
+
+// Twenty arguments are one outage: each is told to come back at the same time.
+func TestAnOutageHasOneSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		s := annotated(t, readOnly, nil, untilThen(time.Hour, errRefused, &runs))
+		for i := range 20 {
+			said, _ := s.CallTool(t.Context(), "it", map[string]any{"n": i}).Fault().Retry()
+			require.LessOrEqual(t, said.RetryAfterSeconds, 6.0)
+			require.Equal(t, 2, said.NextAttempt, "the count is that of the arguments")
+		}
+	})
+}
+
+// The success of other arguments ends no outage; that of the same ends it.
+func TestWhatEndsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := map[string]bool{`{"host":"a"}`: true, `{"host":"c"}`: true}
+		s := annotated(t, readOnly, nil, func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+			if down[string(req.GetParams().(*mcp.CallToolParamsRaw).Arguments)] {
+				return nil, errRefused
+			}
+			return harness.Success(req), nil
+		})
+		ask := func(host string) float64 {
+			f := s.CallTool(t.Context(), "it", map[string]any{"host": host}).Fault()
+			if f == nil {
+				return 0
+			}
+			said, _ := f.Retry()
+			return said.RetryAfterSeconds
+		}
+		require.LessOrEqual(t, ask("a"), 6.0)
+		time.Sleep(time.Minute)
+		require.GreaterOrEqual(t, ask("a"), 15.0)
+		require.Zero(t, ask("b"))
+		time.Sleep(time.Minute)
+		require.GreaterOrEqual(t, ask("c"), 45.0)
+		down[`{"host":"a"}`] = false
+		require.Zero(t, ask("a"))
+		require.LessOrEqual(t, ask("c"), 6.0, "the outage began anew")
+	})
+}
+
+// An equal hopeless call that nothing explains runs at most twelve times in ten minutes, and a trial is let
+// through two minutes after the last.
+func TestALoopOfAModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs []time.Duration
+		began := time.Now()
+		s := annotated(t, nil, nil, func(context.Context, mcp.Request) (mcp.Result, error) {
+			runs = append(runs, time.Since(began))
+			return nil, errors.New("index out of range")
+		})
+		var texts []string
+		for time.Since(began) < 10*time.Minute {
+			texts = append(texts, s.Call(t, "it").Text())
+			time.Sleep(3 * time.Second)
+		}
+		require.LessOrEqual(t, len(runs), 12)
+		require.GreaterOrEqual(t, len(runs), 9)
+		for i := 6; i < len(runs); i++ {
+			require.LessOrEqual(t, runs[i]-runs[i-1], 123*time.Second)
+		}
+		require.NotContains(t, texts[1], "Retry:")
+		require.Contains(t, texts[2], "\nRetry: unknown. This exact call has failed 3 times in 6 s with the same error. Try another way, or tell the user what does not work.")
+		require.Contains(t, texts[6], "Repeated failure: this exact call has failed 6 times, so it is not made for the next 27 s. Its last error was: Internal error: the server failed unexpectedly.\n"+
+			"Retry: not now. Calls with other arguments are made as before. Tell the user; it may work again later.")
+	})
+}
+
+// Of other callers a stranger learns only that there are several, and since which minute.
+func TestWhatIsKnownOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, hidden := range []bool{false, true} {
+			owner := ""
+			s := annotated(t, readOnly, &retry.Options{HideOthers: hidden, Owner: func(context.Context, mcp.Request) string { return owner }}, harness.Fail(errRefused))
+			facts := []string{}
+			for _, owner = range []string{"ann", "bob", "bob", "cy", "ann"} {
+				said, _ := s.CallTool(t.Context(), "it", nil).Fault().Retry()
+				facts = append(facts, said.Fact)
+			}
+			several := "This tool has failed for several callers since " + time.Now().UTC().Format("15:04") + " UTC"
+			if hidden {
+				several = ""
+			}
+			require.Equal(t, []string{"", "", "", several, several}, facts)
+		}
+	})
+}
+
+// A call that was given up is not made a second time while it runs, unless its tool only reads.
+func TestAHangIsNotRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations *mcp.ToolAnnotations
+		owner       func(context.Context, mcp.Request) string
+		runs        int // until the first handler has returned
+	}{
+		"it may write":           {nil, nil, 1},
+		"it is idempotent":       {harmless, nil, 1},
+		"it only reads":          {readOnly, nil, 3},
+		"its caller is unknown":  {nil, func(context.Context, mcp.Request) string { return "" }, 3},
+		"its caller has a name":  {nil, func(context.Context, mcp.Request) string { return "ann" }, 1},
+		"no caller is like them": {nil, func(context.Context, mcp.Request) string { panic("own") }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				log := harness.NewLog(slog.LevelError + 1)
+				middlewares := chain(log, &retry.Options{Owner: tc.owner})
+				middlewares = slices.Insert(middlewares, 4, deadline.New(&deadline.Options{Limit: 20 * time.Second, Logger: log.Logger()}))
+				s := harness.Start(t, rawAt, harness.Setup{
+					Middleware: middlewares,
+					More: func(s *mcp.Server) {
+						s.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}, Annotations: tc.annotations},
+							func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+								if runs++; string(req.Params.Arguments) != `{"other":true}` {
+									time.Sleep(90 * time.Second)
+								}
+								return harness.Success(req).(*mcp.CallToolResult), nil
+							})
+					},
+				})
+				for range 3 {
+					got := s.CallTool(t.Context(), "it", nil)
+					require.Contains(t, got.Text(), "\nSuggestion: Ask for less at a time, or for another form, if the tool allows it.\nRetry: not the same call: it is still running after 2")
+					said, _ := got.Fault().Retry()
+					require.False(t, said.ShouldRetry)
+					require.Zero(t, said.RetryAfterSeconds)
+					require.Equal(t, fault.StillRunning, said.Reason)
+				}
+				require.Equal(t, tc.runs, runs)
+				require.Equal(t, "fine", s.CallTool(t.Context(), "it", map[string]any{"other": true}).Text())
+				time.Sleep(2 * time.Minute)
+				s.CallTool(t.Context(), "it", nil)
+				require.Equal(t, tc.runs+2, runs, "it has ended")
+				time.Sleep(2 * time.Minute)
+			})
+		})
+	}
+}
