@@ -67,6 +67,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/apart"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // Options configure [New]. The zero value is the recommended default. In each field that
@@ -131,6 +132,7 @@ type limiter struct {
 	Options
 
 	handlers counter
+	usual    table.Names[durations]
 	looking  chan struct{} // bounds the lookups that may be stuck themselves
 	owners   owner.Finder
 	settings *call.Settings

@@ -1,6 +1,7 @@
 package deadline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,18 +114,20 @@ func subject(method string) string {
 }
 
 // exceeded returns the error of a call whose limit was reached.
-func exceeded(c *call.Call, e *LimitError, safety failure.Safety) error {
+func (w *run) exceeded(e *LimitError, safety failure.Safety) error {
 	e.answer = true
-	public := fault.Timeout(subject(c.Method()), e.Limit)
+	public := fault.Timeout(subject(w.c.Method()), e.Limit)
 	message := public.Message()
 	if e.Caller {
 		message = strings.TrimSuffix(message, ".") + ", which is what your own time limit for this call left."
 	}
-	running := ""
+	running, usually := "", w.usually()
 	switch {
 	case e.Running:
 		message += " It was told to stop, but is still running."
-		running = failure.StillRunning(e.Limit)
+		if running = failure.StillRunning(e.Limit); usually != "" {
+			running += "; " + usually
+		}
 	case e.elsewhere():
 		message += " It was told to stop. Whether it did is not known."
 		running = "it may still be running"
@@ -132,10 +135,12 @@ func exceeded(c *call.Call, e *LimitError, safety failure.Safety) error {
 		message += " It was told to stop, and did."
 	}
 	suggestion := ""
-	if c.Method() == middleware.MethodCallTool {
+	if w.c.Method() == middleware.MethodCallTool {
 		suggestion = failure.AskForLess
 	}
-	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retryOf(public, safety, running, c.Witness())))
+	retry := retryOf(public, safety, running, w.c.Witness())
+	retry.Fact = cmp.Or(retry.Fact, usually)
+	return classify.HideErrorBy(classify.Cut, e, public.WithMessage(message).Suggest(suggestion).WithRetry(retry))
 }
 
 // cancelled returns the error of a call whose caller gave it up.

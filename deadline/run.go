@@ -134,6 +134,8 @@ func (w *run) returned(o outcome) (mcp.Result, error) {
 	w.stop(finished)
 	if failed {
 		w.c.Establish(w.settings)
+	} else {
+		w.took()
 	}
 	return o.res, o.err
 }
@@ -219,12 +221,12 @@ func (w *run) overdue(limit *LimitError, have *outcome) (mcp.Result, error) {
 			if looked = nil; !w.handler.Within(0) {
 				limit.Running = true
 				w.leave(0)
-				return w.fail(exceeded(w.c, limit, safety))
+				return w.fail(w.exceeded(limit, safety))
 			}
 		}
 	}
 	limit.Err = w.c.Judge(have.res, have.err).Err()
-	return w.fail(exceeded(w.c, limit, safety))
+	return w.fail(w.exceeded(limit, safety))
 }
 
 // stands reports whether an outcome is the answer although it came after the time was over: a
