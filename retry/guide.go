@@ -44,8 +44,8 @@ func (g *guide) Call(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	}
 	c.AtFailure(g, call.Entry{Ctx: ctx, Req: req, Next: next, Began: g.seen.ticks.Load()})
 	res, err := next(ctx, method, req)
-	if g.seen.closing() && !failure.Failed(res, err) && !call.NeedsInput(res) {
-		g.changed(ctx, c, req, next, nil)
+	if g.seen.total.Load() > 0 && !failure.Failed(res, err) && !call.NeedsInput(res) { // something has failed meanwhile
+		g.worked(ctx, c, req, next, nil)
 	}
 	return res, err
 }
@@ -70,13 +70,18 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 	if what.identified {
 		g.seen.update(&what, func(k *tally) { k.succeeded(&what) })
 	}
+	g.worked(ctx, c, req, next, &what)
+	return res, err
+}
+
+// worked notes the success of a call while something fails.
+func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
 	if !g.HideOthers {
 		g.seen.others.worked(req)
 	}
 	if g.seen.closing() {
-		g.changed(ctx, c, req, next, &what)
+		g.changed(ctx, c, req, next, what)
 	}
-	return res, err
 }
 
 // AtFailure counts a failure and adds guidance to it.
@@ -258,7 +263,7 @@ func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes
 	f := failing{
 		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, asked: asked, straggler: straggler,
 		wait:  func(failures int) time.Duration { return g.wait(e.Kind(), failures) },
-		final: !advice.ShouldRetry && advice != fault.Retry{},
+		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice != fault.Retry{},
 	}
 	if advice.Effect == fault.EffectUnknown || advice.Effect == fault.EffectCommitted {
 		f.text = words.Ended(f.text) + " " + lookFirst

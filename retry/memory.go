@@ -55,7 +55,7 @@ func (k *tally) add(name string, what *identity) *count {
 	if len(k.counts) >= k.most {
 		oldest, n := "", 0
 		for name, other := range k.counts {
-			if oldest == "" || other.counted < k.counts[oldest].counted {
+			if oldest == "" || other.used() < k.counts[oldest].used() {
 				oldest = name
 			}
 			if n++; n == looked {
@@ -122,6 +122,9 @@ type count struct {
 	group uint64 // of its target, for busy
 	place string // of its identity, for places
 }
+
+// used returns the tick of the last failure that was noted in c.
+func (c *count) used() uint64 { return max(c.counted, c.turned) }
 
 // failing is one failure, and what follows from it.
 type failing struct {
