@@ -76,7 +76,7 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 
 // worked notes the success of a call while something fails.
 func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
-	if !g.HideOthers {
+	if !g.HideOthers && g.seen.busyWith(req) {
 		g.seen.others.worked(req)
 	}
 	if g.seen.closing() {
@@ -189,7 +189,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		h := g.count(what, e, advice, passes, straggler)
 		attempts = max(attempts, h.failures)
 		n.Attempts, n.Lasts, n.Wait = attempts, h.lasts, h.wait
-		n.NotNow = h.failures > 1 && h.lasts >= g.GiveUpAfter
+		n.NotNow = h.failures > 1 && h.lasts >= g.GiveUpAfter || h.failures >= maxCuts && f.View().By == classify.Cut
 		if !passes && g.RefuseAfter > 0 && h.same >= (g.RefuseAfter+1)/2 {
 			n.Same = h.same
 		}
@@ -249,6 +249,9 @@ const (
 	// streakAfter is how many failures of a broken tool in a row a caller may have before an answer
 	// says that the tool is broken. After twice as many, its calls of the tool are refused.
 	streakAfter = 10
+	// maxCuts is how often a call may run into a limit of ours before the answer is "not now": each costs its
+	// caller the whole limit.
+	maxCuts = 3
 	// forgetAfter is how long a failed call is remembered after its last failure, and after the
 	// wait that was sent with it.
 	forgetAfter = 10 * time.Minute

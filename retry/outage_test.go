@@ -265,3 +265,24 @@ func TestAHangIsNotRepeated(t *testing.T) {
 		})
 	}
 }
+
+// A call that stops at its limit is tried again, and given up the third time: each try costs the whole limit.
+func TestACallThatRunsIntoItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := harness.NewLog(slog.LevelError + 1)
+		s := harness.Start(t, rawAt, harness.Setup{
+			Middleware: slices.Insert(chain(log, nil), 4, deadline.New(&deadline.Options{Limit: 20 * time.Second, Logger: log.Logger()})),
+			More: func(s *mcp.Server) {
+				s.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}, Annotations: readOnly},
+					func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					})
+			},
+		})
+		waits, last := obey(t, s, nil)
+		require.Len(t, waits, 2)
+		require.Contains(t, last.Text(), "\nRetry: not now. It has failed for 6")
+		require.Contains(t, last.Text(), " (3 calls). Tell the user; it may work again later.")
+	})
+}

@@ -107,7 +107,8 @@ type Options struct {
 	InitialInterval time.Duration
 
 	// GiveUpAfter is how long the same call may fail, counted from its first failure, before the answer
-	// to a failure that passes by itself is "not now" and not "yes". Zero means 5 minutes.
+	// to a failure that passes by itself is "not now" and not "yes". A call that has run three times into a
+	// limit of package deadline is given up too. Zero means 5 minutes.
 	GiveUpAfter time.Duration
 
 	// Rules say what errors of this program mean for a second try; see
