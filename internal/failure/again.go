@@ -369,13 +369,13 @@ func (k *Known) error(row *kinds.Row) word {
 // "no": it proves nothing about the service. once means that the cause is unknown, and one more try does
 // no harm.
 func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Counts) {
-	sentence := ""
+	sentence, last := "", !passes
 	switch {
 	case r.Reason == fault.StillRunning:
 		return
 	case r.ShouldRetry && n.Limit > 0 && n.Attempts >= n.Limit: // somebody said how often
 		r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds = false, 0, 0
-		sentence = ThisCallFailed(n.Attempts, n.Lasts)
+		sentence, last = ThisCallFailed(n.Attempts, n.Lasts), true
 	case r.ShouldRetry && !once && n.NotNow && r.RetryAfterSeconds <= words.LongestWait:
 		*r = fault.Retry{RetryAfterSeconds: later.Seconds(), Reason: fault.NotNow, Effect: r.Effect}
 		r.Fact = "It has failed for " + words.Since(n.Lasts) + " (" + words.Plural(n.Attempts, "call") + ")"
@@ -403,7 +403,7 @@ func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Cou
 		return
 	}
 	sentence = words.Capital(sentence)
-	if r.Effect != fault.EffectUnknown && !r.Partial && !passes { // else the line about the effect says what to do
+	if last && r.Effect != fault.EffectUnknown && !r.Partial { // else the line about the effect says what to do
 		sentence += ". " + instead(kind, n.Steps)
 	}
 	if refused := !r.ShouldRetry && !r.Unknown && a.By != classify.Nobody; refused {
