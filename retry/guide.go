@@ -76,8 +76,8 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 
 // worked notes the success of a call while something fails.
 func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
-	if !g.HideOthers && g.seen.busyWith(req) {
-		g.seen.others.worked(req)
+	if _, tool := req.(*mcp.CallToolRequest); tool && !g.HideOthers && g.seen.busyWith(req) {
+		g.seen.others.worked(call.Target(req))
 	}
 	if g.seen.closing() {
 		g.changed(ctx, c, req, next, what)

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/harness"
+	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/retry"
 )
@@ -284,5 +285,42 @@ func TestACallThatRunsIntoItsLimit(t *testing.T) {
 		require.Len(t, waits, 2)
 		require.Contains(t, last.Text(), "\nRetry: not now. It has failed for 6")
 		require.Contains(t, last.Text(), " (3 calls). Tell the user; it may work again later.")
+	})
+}
+
+// A trusted reader learns whether a tool fails for all its callers, and whether other calls of it succeed.
+func TestWhatATrustedReaderKnowsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		owner, log := "", harness.NewLog(slog.LevelError+1)
+		s := harness.Start(t, rawAt, harness.Setup{
+			Middleware: []mcp.Middleware{
+				mask.New(&mask.Options{Logger: log.Logger(), Reader: mask.Trusted}),
+				retry.New(&retry.Options{Owner: func(context.Context, mcp.Request) string { return owner }}),
+			},
+			Handlers: map[string]harness.Handler{"it": func(_ context.Context, req mcp.Request) (mcp.Result, error) {
+				if string(req.GetParams().(*mcp.CallToolParamsRaw).Arguments) == `{"fine":true}` {
+					return harness.Success(req), nil
+				}
+				return nil, errRefused
+			}},
+		})
+		in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format("15:04:05") + " UTC" }
+		fact := func(who string, args map[string]any) string {
+			owner = who
+			time.Sleep(time.Second)
+			f := s.CallTool(t.Context(), "it", args).Fault()
+			if f == nil {
+				return ""
+			}
+			said, _ := f.Retry()
+			return said.Fact
+		}
+		require.Empty(t, fact("ann", nil))
+		require.Equal(t, "This tool has failed for all callers since "+in(0), fact("bob", nil))
+		require.Empty(t, fact("cy", map[string]any{"fine": true}))
+		require.Equal(t, "Other calls of this tool have succeeded meanwhile", fact("bob", nil))
+		require.Equal(t, "This tool has failed for all callers since "+in(0), fact("dan", nil), "since its last success")
+		time.Sleep(20 * time.Minute)
+		require.Empty(t, fact("ann", nil), "it is forgotten")
 	})
 }
