@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 project=$(cd "$2" && pwd)
-mkdir -p "$dir/.priv/run" "$dir/.priv/log" "$dir/.priv/src"
+mkdir -p "$dir/.priv/run" "$dir/.priv/log" "$dir/.priv/players" "$dir/.priv/src"
 chmod 700 "$dir/.priv"
 cp -R "$here/." "$dir/.priv/src"
 [ -z "$3" ] || echo "$3" >"$dir/.priv/label"
@@ -19,5 +19,5 @@ go build -trimpath -buildvcs=false -mod=mod -o "$dir/.priv/trial" .
 go build -trimpath -buildvcs=false -mod=mod -ldflags='-s -w' -o "$dir/t" ./cmd/t
 rm -rf "$dir/.priv/src"
 for n in ${PLAYERS:-1 2 3 4 5 6}; do
-	"$dir/.priv/trial" assign -arms "${ARMS:-bare,line,whole}" "$n" >"$dir/brief-$n.txt"
+	"$dir/.priv/trial" assign "$n" "${ARMS:-bare,line,whole}" >"$dir/brief-$n.txt"
 done

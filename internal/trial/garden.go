@@ -27,18 +27,14 @@ func (g *garden) house(n int) error {
 	if n >= 1 && n <= 6 {
 		return nil
 	}
-	return g.say(fmt.Errorf("house %d does not exist", n), func() *fault.Error { return fault.Invalid("house", n, "from 1 to 6") })
+	return g.say(fmt.Errorf("house %d does not exist", n), fault.Invalid("house", n, "from 1 to 6"))
 }
 
 func (g *garden) water(ctx context.Context, in water) (any, error) {
 	if err := g.house(in.House); err != nil {
 		return nil, err
 	}
-	var started map[string]any
-	if err := g.ask(ctx, http.MethodPost, "http://"+valves+"/valves/open", in, &started); err != nil {
-		return nil, fmt.Errorf("start watering: %w", err)
-	}
-	return started, nil
+	return remote[water](g.site, "start watering", http.MethodPost, "http://"+valves+"/valves/open")(ctx, in)
 }
 
 type houseOf struct {
@@ -49,24 +45,12 @@ func (g *garden) sensors(ctx context.Context, in houseOf) (any, error) {
 	if err := g.house(in.House); err != nil {
 		return nil, err
 	}
-	var values map[string]any
-	if err := g.ask(ctx, http.MethodGet, fmt.Sprintf("http://gateway.garden.example/houses/%d", in.House), nil, &values); err != nil {
-		return nil, fmt.Errorf("read sensors of house %d: %w", in.House, err)
-	}
-	return values, nil
+	return remote[houseOf](g.site, fmt.Sprintf("read sensors of house %d", in.House), http.MethodGet, fmt.Sprintf("http://gateway.garden.example/houses/%d", in.House))(ctx, in)
 }
 
 type forecastOf struct {
 	Place string `json:"place"`
 	Date  string `json:"date" jsonschema:"YYYY-MM-DD"`
-}
-
-func (g *garden) forecast(ctx context.Context, in forecastOf) (any, error) {
-	var out map[string]any
-	if err := g.ask(ctx, http.MethodPost, "https://api.weather.example/v1/forecast", in, &out); err != nil {
-		return nil, fmt.Errorf("get forecast: %w", err)
-	}
-	return out, nil
 }
 
 type house struct {
@@ -85,32 +69,26 @@ func (g *garden) list(context.Context, struct{}) (any, error) {
 var humidity = []int{71, 88, 79, 34, 93, 66}
 
 // service answers for the valves, the sensors and the weather.
-func (g *garden) service(req *http.Request) (*http.Response, error) {
+func (g *garden) service(w http.ResponseWriter, req *http.Request) error {
 	switch req.Host {
 	case "gateway.garden.example":
 		times, _, _ := g.asked("gateway")
 		if g.task == "T08" && !lucky(times) {
-			return nil, io.EOF // it hangs up
+			return io.EOF // it hangs up
 		}
-		n := int(req.URL.Path[len("/houses/")] - '0')
-		return respond(req, 200, map[string]any{"house": n, "humidity_percent": humidity[n-1], "celsius": 18 + n})
+		n := decode[houseOf](req).House
+		return respond(w, 200, map[string]any{"house": n, "humidity_percent": humidity[n-1], "celsius": 18 + n})
 	case "api.weather.example":
-		// Who asks within 25 s of the last request is refused, and nobody gets through in the first 50 s.
+		// Within 25 s of the last request the next one is refused, and nobody gets through in the first 50 s.
 		if _, since, quiet := g.asked("weather"); since < 50*time.Second || quiet < 25*time.Second {
-			return respond(req, 429, `{"error":"too many requests"}`)
+			return respond(w, 429, `{"error":"too many requests"}`)
 		}
-		var in forecastOf
-		if err := decode(req, &in); err != nil {
-			return nil, err
-		}
-		return respond(req, 200, map[string]any{"place": in.Place, "date": in.Date, "min_celsius": -3, "max_celsius": 9, "rain_mm": 4.5})
+		in := decode[forecastOf](req)
+		return respond(w, 200, map[string]any{"place": in.Place, "date": in.Date, "min_celsius": -3, "max_celsius": 9, "rain_mm": 4.5})
 	}
-	var in water
-	if err := decode(req, &in); err != nil {
-		return nil, err
-	}
+	in := decode[water](req)
 	g.did(fmt.Sprintf("watered:%d:%d", in.House, in.Minutes))
-	return respond(req, 200, map[string]any{"house": in.House, "until": time.Now().Add(time.Duration(in.Minutes) * time.Minute).Format("15:04:05")})
+	return respond(w, 200, map[string]any{"house": in.House, "until": time.Now().Add(time.Duration(in.Minutes) * time.Minute).Format("15:04:05")})
 }
 
 // lucky says which request of the sensors comes through: one of three by chance, but the same ones for each player.
@@ -136,6 +114,6 @@ func newGarden(s *site) *mcp.Server {
 	tool(m, "list_houses", "List the glasshouses.", reads, g.list)
 	tool(m, "read_sensors", "Read temperature and humidity of a house.", reads, g.sensors)
 	tool(m, "start_watering", "Open the valves of a house for some minutes. They close by themselves.", s.only(adds), g.water)
-	tool(m, "get_forecast", "Get the weather forecast of a place for a day.", reads, g.forecast)
+	tool(m, "get_forecast", "Get the weather forecast of a place for a day.", reads, remote[forecastOf](s, "get forecast", http.MethodPost, "https://api.weather.example/v1/forecast"))
 	return m
 }

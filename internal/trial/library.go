@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -44,25 +43,18 @@ type searchFor struct {
 	Text string `json:"text" jsonschema:"words of the title or the author"`
 }
 
-func (l *library) search(ctx context.Context, in searchFor) (any, error) {
-	var found []book
-	if err := l.ask(ctx, http.MethodGet, "http://search.library.example:9200/catalogue/_search?q="+url.QueryEscape(in.Text), nil, &found); err != nil {
-		return nil, fmt.Errorf("search catalogue: %w", err)
-	}
-	return map[string]any{"books": found}, nil
-}
-
-func (l *library) service(req *http.Request) (*http.Response, error) {
+func (l *library) service(w http.ResponseWriter, req *http.Request) error {
 	if _, since, _ := l.asked("search"); l.task == "T03" && since < 150*time.Second {
-		return respond(req, 503, `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed"},"status":503}`)
+		return respond(w, 503, `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed"},"status":503}`)
 	}
-	found := []book{}
+	words, found := strings.Fields(strings.ToLower(decode[searchFor](req).Text)), []book{}
 	for _, b := range books {
-		if all := strings.ToLower(b.Title + " " + b.Author); !slices.ContainsFunc(strings.Fields(strings.ToLower(req.FormValue("q"))), func(word string) bool { return !strings.Contains(all, word) }) {
+		text := strings.ToLower(b.Title + " " + b.Author)
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
 			found = append(found, b)
 		}
 	}
-	return respond(req, 200, found)
+	return respond(w, 200, map[string]any{"books": found})
 }
 
 type holdOn struct {
@@ -76,13 +68,12 @@ var branches = []string{"north", "harbour", "hill"}
 // place works in a session of the desk, of which the first one is over.
 func (l *library) place(_ context.Context, in holdOn) (any, error) {
 	if l.sessions == 0 {
-		return nil, l.say(errors.New("place hold: ILS error 4401: session expired"), func() *fault.Error {
-			return fault.New(fault.KindPreconditionFailed, "the desk's session with the catalogue is over").
-				Step("Open a new one, and place the hold again", "open_desk_session", map[string]any{"branch": in.Branch})
-		})
+		return nil, l.say(errors.New("place hold: ILS error 4401: session expired"),
+			fault.New(fault.KindPreconditionFailed, "the desk's session with the catalogue is over").
+				Step("Open a new one, and place the hold again", "open_desk_session", map[string]any{"branch": in.Branch}))
 	}
 	if !slices.ContainsFunc(books, func(b book) bool { return b.Record == in.Record }) {
-		return nil, l.say(fmt.Errorf("place hold: no record %q", in.Record), func() *fault.Error { return fault.NotFound("record", in.Record) })
+		return nil, l.say(fmt.Errorf("place hold: no record %q", in.Record), fault.NotFound("record", in.Record))
 	}
 	if err := l.branch("pickup_branch", in.Branch); err != nil {
 		return nil, err
@@ -96,7 +87,7 @@ func (l *library) branch(argument, name string) error {
 	if slices.Contains(branches, name) {
 		return nil
 	}
-	return l.say(fmt.Errorf("unknown branch %q", name), func() *fault.Error { return fault.OneOf(argument, name, branches...) })
+	return l.say(fmt.Errorf("unknown branch %q", name), fault.OneOf(argument, name, branches...))
 }
 
 type branchOf struct {
@@ -133,13 +124,9 @@ const eventSchema = `{
 	"type": "object", "additionalProperties": false,
 	"required": ["title", "branch", "room", "date", "start", "minutes", "seats", "audience", "contact"],
 	"properties": {
-		"title": {"type": "string", "maxLength": 40},
-		"branch": {"type": "string"},
-		"room": {"type": "string"},
-		"date": {"type": "string", "pattern": "^\\d{2}\\.\\d{2}\\.\\d{4}$"},
-		"start": {"type": "string", "pattern": "^\\d{2}:\\d{2}$"},
-		"minutes": {"type": "integer"},
-		"seats": {"type": "integer", "minimum": 1, "maximum": 120},
+		"title": {"type": "string", "maxLength": 40}, "branch": {"type": "string"}, "room": {"type": "string"},
+		"date": {"type": "string", "pattern": "^\\d{2}\\.\\d{2}\\.\\d{4}$"}, "start": {"type": "string", "pattern": "^\\d{2}:\\d{2}$"},
+		"minutes": {"type": "integer"}, "seats": {"type": "integer", "minimum": 1, "maximum": 120},
 		"audience": {"type": "string", "enum": ["A", "C", "Y", "S"], "description": "a code: adults, children, youth, seniors"},
 		"equipment": {"type": "array", "items": {"type": "string", "enum": ["projector", "microphone", "piano"]}},
 		"contact": {
@@ -154,14 +141,11 @@ func (l *library) event(_ context.Context, in event) (any, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(in.Contact.Phone, "+") {
-		return nil, l.say(errors.New("create event: parse contact: invalid country code"), func() *fault.Error {
-			return fault.Invalid("contact.phone", in.Contact.Phone, "a phone number with its country code", "+4930901820")
-		})
+		return nil, l.say(errors.New("create event: parse contact: invalid country code"),
+			fault.Invalid("contact.phone", in.Contact.Phone, "a phone number with its country code", "+4930901820"))
 	}
 	if in.Minutes%30 != 0 {
-		return nil, l.say(fmt.Errorf("create event: %d is not a number of slots", in.Minutes), func() *fault.Error {
-			return fault.Invalid("minutes", in.Minutes, "a multiple of 30")
-		})
+		return nil, l.say(fmt.Errorf("create event: %d is not a number of slots", in.Minutes), fault.Invalid("minutes", in.Minutes, "a multiple of 30"))
 	}
 	l.events++
 	phone := strings.NewReplacer(" ", "", "-", "", "/", "", "(0)", "", "(", "", ")", "").Replace(in.Contact.Phone)
@@ -173,7 +157,8 @@ func newLibrary(s *site) *mcp.Server {
 	l := &library{site: s}
 	s.serve(l.service, nil)
 	m := mcp.NewServer(&mcp.Implementation{Name: "library-desk", Version: "1.8.2"}, nil)
-	tool(m, "search_catalogue", "Search the catalogue of all branches.", reads, l.search)
+	tool(m, "search_catalogue", "Search the catalogue of all branches.", reads,
+		remote[searchFor](s, "search catalogue", http.MethodGet, "http://search.library.example:9200/catalogue/_search"))
 	tool(m, "place_hold", "Reserve a book for a reader.", s.only(adds), l.place)
 	tool(m, "open_desk_session", "Open a session of a desk with the catalogue.", s.only(idempotent), l.open)
 	mcp.AddTool(m, &mcp.Tool{Name: "create_event", Description: "Put an event into the calendar of a branch.", Annotations: s.only(adds), InputSchema: json.RawMessage(eventSchema)},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,18 +37,13 @@ type numberOf struct {
 	Number string `json:"number" jsonschema:"such as F-1000"`
 }
 
-func (m *museum) has(number string) error {
-	if slices.ContainsFunc(objects, func(o object) bool { return o.Number == number }) {
-		return nil
-	}
-	return m.say(fmt.Errorf("object %q not found", number), func() *fault.Error { return fault.NotFound("object", number) })
-}
-
 func (m *museum) object(_ context.Context, in numberOf) (any, error) {
-	if err := m.has(in.Number); err != nil {
-		return nil, err
+	for _, o := range objects {
+		if o.Number == in.Number {
+			return o, nil
+		}
 	}
-	return objects[slices.IndexFunc(objects, func(o object) bool { return o.Number == in.Number })], nil
+	return nil, m.say(fmt.Errorf("object %q not found", in.Number), fault.NotFound("object", in.Number))
 }
 
 type makerOf struct {
@@ -69,14 +65,10 @@ const secret = "mk-7Qf2xLw91Zpd"
 
 // loans asks the registrar's server, which never answers.
 func (m *museum) loans(ctx context.Context, in numberOf) (any, error) {
-	if err := m.has(in.Number); err != nil {
+	if _, err := m.object(ctx, numberOf{in.Number}); err != nil {
 		return nil, err
 	}
-	var out map[string]any
-	if err := m.ask(ctx, http.MethodGet, "http://registrar.museum.example/loans/"+in.Number+"?api_key="+secret, nil, &out); err != nil {
-		return nil, fmt.Errorf("loan history: %w", err)
-	}
-	return out, nil
+	return remote[numberOf](m.site, "loan history", http.MethodGet, "http://registrar.museum.example/loans/"+in.Number+"?api_key="+secret)(ctx, in)
 }
 
 type yearsOf struct {
@@ -90,9 +82,7 @@ var acquired = map[int]int{2017: 88, 2018: 102, 2019: 141, 2020: 37, 2021: 96, 2
 func (m *museum) count(_ context.Context, in yearsOf) (any, error) {
 	years := in.To - in.From + 1
 	if years < 1 || in.From < 1850 || in.To > 2026 {
-		return nil, m.say(fmt.Errorf("years %d to %d", in.From, in.To), func() *fault.Error {
-			return fault.Invalid("to", in.To, "a year from the first one to 2026")
-		})
+		return nil, m.say(fmt.Errorf("years %d to %d", in.From, in.To), fault.Invalid("to", in.To, "a year from the first one to 2026"))
 	}
 	if years > 2 {
 		time.Sleep(2 * time.Minute)
@@ -115,38 +105,29 @@ type imageOf struct {
 var stores = map[string]string{"": "203.0.113.21:443", "main": "203.0.113.21:443", "mirror": "203.0.113.85:443"}
 
 func (m *museum) image(ctx context.Context, in imageOf) (any, error) {
-	if err := m.has(in.Number); err != nil {
+	if _, err := m.object(ctx, numberOf{in.Number}); err != nil {
 		return nil, err
 	}
 	if !slices.Contains([]string{"", "thumbnail", "screen", "print"}, in.Size) {
-		return nil, m.say(fmt.Errorf("unknown size %q", in.Size), func() *fault.Error {
-			return fault.OneOf("size", in.Size, "thumbnail", "screen", "print")
-		})
+		return nil, m.say(fmt.Errorf("unknown size %q", in.Size), fault.OneOf("size", in.Size, "thumbnail", "screen", "print"))
 	}
 	host, ok := stores[in.Store]
 	if !ok {
-		return nil, m.say(fmt.Errorf("unknown store %q", in.Store), func() *fault.Error { return fault.OneOf("store", in.Store, "main", "mirror") })
+		return nil, m.say(fmt.Errorf("unknown store %q", in.Store), fault.OneOf("store", in.Store, "main", "mirror"))
 	}
-	var out map[string]any
 	query := url.Values{"number": {in.Number}, "size": {in.Size}}
-	if err := m.ask(ctx, http.MethodGet, "https://"+host+"/image?"+query.Encode(), nil, &out); err != nil {
-		return nil, fmt.Errorf("find image: %w", err)
-	}
-	return out, nil
+	return remote[imageOf](m.site, "find image", http.MethodGet, "https://"+host+"/image?"+query.Encode())(ctx, in)
 }
 
-func (m *museum) service(req *http.Request) (*http.Response, error) {
+func (m *museum) service(w http.ResponseWriter, req *http.Request) error {
 	if req.Host == "registrar.museum.example" {
 		time.Sleep(time.Minute)
-		return nil, io.EOF
+		return io.EOF
 	}
-	size := req.FormValue("size")
-	widths := map[string]int{"thumbnail": 160, "print": 7216}
-	width, ok := widths[size]
-	if !ok {
-		size, width = "screen", 1600
-	}
-	return respond(req, 200, map[string]any{"link": fmt.Sprintf("https://%s/i/%s-%s-5e1c.tif", strings.TrimSuffix(req.Host, ":443"), req.FormValue("number"), size), "width": width})
+	in := decode[imageOf](req)
+	width, size := map[string]int{"thumbnail": 160, "screen": 1600, "print": 7216}, cmp.Or(in.Size, "screen")
+	host := strings.TrimSuffix(req.Host, ":443")
+	return respond(w, 200, map[string]any{"link": fmt.Sprintf("https://%s/i/%s-%s-5e1c.tif", host, in.Number, size), "width": width[size]})
 }
 
 func down(to string) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,34 +10,29 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// A request is what a player does.
-type request struct {
-	Op     string          `json:"op"` // list, call, wait or done
-	Tool   string          `json:"tool,omitempty"`
-	Args   json.RawMessage `json:"args,omitempty"`
-	Wait   float64         `json:"wait,omitempty"`
-	Answer string          `json:"answer,omitempty"`
-
-	reply chan string
-}
-
-// An op is a line of the log of a run: what a player did, and what came back.
+// An op is what a player does, and a line of the log of a run.
 type op struct {
-	Op     string          `json:"op"`
+	Op     string          `json:"op"` // list, call, wait or done
 	At     float64         `json:"at"` // virtual seconds since the task began
 	Tool   string          `json:"tool,omitempty"`
 	Args   json.RawMessage `json:"args,omitempty"`
 	Wait   float64         `json:"wait,omitempty"`
 	Failed bool            `json:"failed,omitempty"`
-	Text   string          `json:"text,omitempty"`
+	Text   string          `json:"text,omitempty"` // what came back, or the last words
 	Truth  map[string]int  `json:"truth,omitempty"`
 	Begin  *seat           `json:"begin,omitempty"`
+}
+
+// A request is an op that waits for what comes back.
+type request struct {
+	op
+
+	reply chan string
 }
 
 // A seat is one player in front of one task in one arm.
@@ -77,30 +71,27 @@ func play(s seat, requests <-chan request, log io.Writer, logger *slog.Logger) e
 		return err
 	}
 	for r := range requests {
-		o := op{Op: r.Op, Tool: r.Tool, Args: r.Args, Wait: r.Wait}
-		switch r.Op {
+		o, reply := r.op, ""
+		switch o.Op {
 		case "list":
-			o.Text = h.list()
+			reply = h.list()
 		case "call":
 			time.Sleep(thinking)
-			if len(r.Args) == 0 {
-				r.Args = json.RawMessage("{}")
-			}
-			o.Text, o.Failed = h.call(r.Tool, r.Args)
+			reply, o.Failed = h.call(o.Tool, o.Args)
+			o.Text = reply
 		case "wait":
-			time.Sleep(time.Duration(r.Wait * float64(time.Second)))
-			o.Text = fmt.Sprintf("%g s have passed", r.Wait)
+			time.Sleep(time.Duration(o.Wait * float64(time.Second)))
+			reply = fmt.Sprintf("%g s have passed", o.Wait)
 		case "done":
-			o.Text, o.Truth = r.Answer, h.world.facts()
+			reply, o.Truth = "the task has ended", h.world.facts()
 		}
 		if err := write(o); err != nil {
 			return err
 		}
-		if r.Op == "done" {
-			r.reply <- "the task has ended"
-			return nil
+		r.reply <- reply
+		if o.Op == "done" {
+			break
 		}
-		r.reply <- o.Text
 	}
 	return nil
 }
@@ -121,8 +112,10 @@ func inBubble(f func() error) {
 	}}}, nil, nil)
 }
 
-// serve runs the server of one player and task behind a Unix socket, until the task is done or nobody has asked for
-// three hours.
+// idleFor is how long a server waits for its player.
+const idleFor = 3 * time.Hour
+
+// serve runs the server of one player and task behind a Unix socket, until the task is done.
 func serve(dir, token, name string) error {
 	s, err := seatOf(dir, token, name)
 	if err != nil {
@@ -133,10 +126,6 @@ func serve(dir, token, name string) error {
 	if err != nil {
 		return err
 	}
-	records, err := os.OpenFile(base+".slog", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
 	socket := filepath.Join(dir, "run", token+"-"+name+".sock")
 	_ = os.Remove(socket)
 	listener, err := net.Listen("unix", socket)
@@ -144,33 +133,24 @@ func serve(dir, token, name string) error {
 		return err
 	}
 	requests := make(chan request)
-	var asked atomic.Int64
-	asked.Store(time.Now().Unix())
-	go func() {
-		for range time.Tick(time.Minute) {
-			if time.Now().Unix()-asked.Load() > 3*3600 {
-				_ = os.Remove(socket)
-				os.Exit(0)
-			}
-		}
-	}()
+	leave := func() { _ = os.Remove(socket); os.Exit(0) }
+	idle := time.AfterFunc(idleFor, leave)
 	go func() {
 		for {
 			c, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			asked.Store(time.Now().Unix())
-			if one(c, requests) {
+			idle.Reset(idleFor)
+			if pass(c, requests) {
 				_ = os.WriteFile(base+".done", nil, 0o600)
-				_ = os.Remove(socket)
-				os.Exit(0)
+				leave()
 			}
 		}
 	}()
 	end := make(chan struct{}) // made outside of the bubble, so that waiting for it is not a deadlock there
 	inBubble(func() error {
-		err := play(s, requests, log, slog.New(slog.NewTextHandler(records, nil)))
+		err := play(s, requests, log, slog.New(slog.DiscardHandler))
 		if err == nil {
 			<-end
 		}
@@ -179,15 +159,13 @@ func serve(dir, token, name string) error {
 	return nil
 }
 
-// one passes on one request, and reports whether it was the last.
-func one(c net.Conn, requests chan<- request) bool {
+// pass passes on one request, and reports whether it was the last.
+func pass(c net.Conn, requests chan<- request) bool {
 	defer func() { _ = c.Close() }()
-	var r request
-	line, err := bufio.NewReader(c).ReadBytes('\n')
-	if err != nil || json.Unmarshal(line, &r) != nil {
+	r := request{reply: make(chan string, 1)}
+	if json.NewDecoder(c).Decode(&r.op) != nil {
 		return false
 	}
-	r.reply = make(chan string, 1)
 	requests <- r
 	_, _ = io.WriteString(c, <-r.reply)
 	return r.Op == "done"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -43,27 +42,10 @@ type findTrains struct {
 	Date string `json:"date" jsonschema:"YYYY-MM-DD"`
 }
 
-func (r *rail) find(ctx context.Context, in findTrains) (any, error) {
-	var found []train
-	query := url.Values{"from": {in.From}, "to": {in.To}, "date": {in.Date}}
-	if err := r.ask(ctx, http.MethodGet, "http://timetable.rail.example/v2/connections?"+query.Encode(), nil, &found); err != nil {
-		return nil, fmt.Errorf("find trains: %w", err)
-	}
-	return map[string]any{"trains": found}, nil
-}
-
 type fareOf struct {
 	Train string `json:"train" jsonschema:"such as ICE 1"`
 	Date  string `json:"date" jsonschema:"YYYY-MM-DD"`
 	Class int    `json:"class" jsonschema:"1 or 2"`
-}
-
-func (r *rail) fare(ctx context.Context, in fareOf) (any, error) {
-	var fare map[string]any
-	if err := r.ask(ctx, http.MethodPost, "https://fares.rail.example/v1/quote", in, &fare); err != nil {
-		return nil, fmt.Errorf("get fare: %w", err)
-	}
-	return fare, nil
 }
 
 type reserve struct {
@@ -82,15 +64,9 @@ type reservation struct {
 
 func (r *rail) reserve(ctx context.Context, in reserve) (any, error) {
 	if in.Seats < 1 || in.Seats > 6 {
-		return nil, r.say(fmt.Errorf("reserve seats: %d seats", in.Seats), func() *fault.Error {
-			return fault.Invalid("seats", in.Seats, "from 1 to 6 seats")
-		})
+		return nil, r.say(fmt.Errorf("reserve seats: %d seats", in.Seats), fault.Invalid("seats", in.Seats, "from 1 to 6 seats"))
 	}
-	var made reservation
-	if err := r.ask(ctx, http.MethodPost, "https://198.51.100.9/reservations", in, &made); err != nil {
-		return nil, fmt.Errorf("reserve seats: %w", err)
-	}
-	return made, nil
+	return remote[reserve](r.site, "reserve seats", http.MethodPost, "https://198.51.100.9/reservations")(ctx, in)
 }
 
 type nameOf struct {
@@ -119,55 +95,50 @@ func (r *rail) cancel(_ context.Context, in idOf) (any, error) {
 			return map[string]any{"cancelled": in.ID}, nil
 		}
 	}
-	return nil, r.say(fmt.Errorf("cancel: reservation %q not found", in.ID), func() *fault.Error { return fault.NotFound("reservation", in.ID) })
+	return nil, r.say(fmt.Errorf("cancel: reservation %q not found", in.ID), fault.NotFound("reservation", in.ID))
 }
 
 // service answers for the timetable, the fares and the reservations.
-func (r *rail) service(req *http.Request) (*http.Response, error) {
+func (r *rail) service(w http.ResponseWriter, req *http.Request) error {
 	switch req.Host {
 	case "timetable.rail.example":
 		if _, since, _ := r.asked("timetable"); r.task == "T01" && since < 20*time.Second {
-			return respond(req, 503, "upstream connect error or disconnect/reset before headers. reset reason: connection termination")
+			return respond(w, 503, "upstream connect error or disconnect/reset before headers. reset reason: connection termination")
 		}
-		found := []train{}
+		in, found := decode[findTrains](req), []train{}
 		for _, t := range trains {
-			if t.From == req.FormValue("from") && t.To == req.FormValue("to") {
+			if t.From == in.From && t.To == in.To {
 				found = append(found, t)
 			}
 		}
-		return respond(req, 200, found)
+		return respond(w, 200, map[string]any{"trains": found})
 	case "fares.rail.example":
 		if _, since, _ := r.asked("fares"); since < 40*time.Second {
 			left := strconv.Itoa(int((40*time.Second - since + time.Second - 1) / time.Second))
-			return respond(req, 429, `{"title":"Too Many Requests","detail":"The quota of key travel-desk is used up. It is reset in `+left+` seconds."}`, "Retry-After", left)
+			w.Header().Set("Retry-After", left)
+			return respond(w, 429, `{"title":"Too Many Requests","detail":"The quota of key travel-desk is used up. It is reset in `+left+` seconds."}`)
 		}
-		var in fareOf
-		if err := decode(req, &in); err != nil {
-			return nil, err
-		}
+		in := decode[fareOf](req)
 		cents := map[string]int{"RJX 65": 7490, "RJX 63": 8990}[in.Train] * (3 - in.Class)
-		return respond(req, 200, map[string]any{"train": in.Train, "date": in.Date, "class": in.Class, "price_cents": cents, "currency": "EUR"})
+		return respond(w, 200, map[string]any{"train": in.Train, "date": in.Date, "class": in.Class, "price_cents": cents, "currency": "EUR"})
 	}
-	var in reserve
-	if err := decode(req, &in); err != nil {
-		return nil, err
-	}
+	in := decode[reserve](req)
 	times, _, _ := r.asked("reservations")
 	made := reservation{fmt.Sprintf("RS-%d", 6117+times), in, fmt.Sprintf("coach 4, seats %d to %d", 30+10*times, 29+10*times+in.Seats)}
 	r.reservations = append(r.reservations, made)
 	r.did(fmt.Sprintf("reserved:%s:%s:%d:%s", in.Train, in.Date, in.Seats, in.Name))
 	if times == 1 { // the answer is lost
-		return nil, reset("10.0.3.12:52114", "198.51.100.9:443")
+		return reset("10.0.3.12:52114", "198.51.100.9:443")
 	}
-	return respond(req, 201, made)
+	return respond(w, 201, made)
 }
 
 func newRail(s *site) *mcp.Server {
 	r := &rail{site: s}
 	s.serve(r.service, nil)
 	m := mcp.NewServer(&mcp.Implementation{Name: "travel-desk", Version: "2.1.0"}, nil)
-	tool(m, "find_trains", "Find direct trains between two cities on a day.", reads, r.find)
-	tool(m, "get_fare", "Get the fare of one passenger on a train.", s.only(reads), r.fare)
+	tool(m, "find_trains", "Find direct trains between two cities on a day.", reads, remote[findTrains](s, "find trains", http.MethodGet, "http://timetable.rail.example/v2/connections"))
+	tool(m, "get_fare", "Get the fare of one passenger on a train.", s.only(reads), remote[fareOf](s, "get fare", http.MethodPost, "https://fares.rail.example/v1/quote"))
 	tool(m, "reserve_seats", "Reserve seats on a train.", s.only(adds), r.reserve)
 	tool(m, "list_reservations", "List the reservations of a passenger.", reads, r.list)
 	tool(m, "cancel_reservation", "Cancel a reservation.", s.only(destroys), r.cancel)

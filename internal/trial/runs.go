@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -67,23 +66,17 @@ func shorten(text string) string {
 
 // readLog reads the log of one run. A run that was begun anew counts from there. It returns nil for a run that has
 // not ended.
-func readLog(file, label string) (*run, error) {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	r, ended := &run{Set: label}, false
+func readLog(raw []byte, set string) (*run, error) {
+	r, ended := &run{Set: set}, false
 	for line := range bytes.Lines(raw) {
 		var o op
 		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, err
 		}
 		switch o.Op {
 		case "begin":
-			*r, ended = run{seat: *o.Begin, Set: label}, false
+			*r, ended = run{seat: *o.Begin, Set: set}, false
 			continue
-		case "list":
-			o.Text = ""
 		case "call":
 			r.Calls++
 			if o.Failed {
@@ -91,7 +84,6 @@ func readLog(file, label string) (*run, error) {
 			}
 		case "wait":
 			r.Waits++
-			o.Text = ""
 		case "done":
 			r.LastWord, r.Truth, r.Seconds, ended = o.Text, o.Truth, o.At, true
 			o.Text, o.Truth = "", nil
@@ -105,52 +97,44 @@ func readLog(file, label string) (*run, error) {
 	return r, r.finish()
 }
 
-// load returns the runs of a directory that a command wrote, or of a file or a directory of kept runs, and the
-// names of the logs of runs that have not ended. It leaves out the player 0.
-func load(path string) (runs []run, open []string, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.IsDir() {
-		runs, err = readKept(path)
-		return runs, nil, err
-	}
-	logs := filepath.Join(path, ".priv", "log")
-	if _, err := os.Stat(logs); errors.Is(err, fs.ErrNotExist) {
-		files, err := filepath.Glob(filepath.Join(path, "*.jsonl"))
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, f := range files {
-			kept, err := readKept(f)
+// load returns the runs of directories that build.sh made, and of files of kept runs. It leaves out the player 0,
+// and says which runs have not ended.
+func load(paths []string) ([]run, error) {
+	var runs []run
+	for _, path := range paths {
+		if strings.HasSuffix(path, ".jsonl") {
+			kept, err := readKept(path)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			runs = append(runs, kept...)
+			continue
 		}
-		return runs, nil, nil
-	}
-	label, err := os.ReadFile(filepath.Join(path, ".priv", "label"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	}
-	files, err := filepath.Glob(filepath.Join(logs, "*.jsonl"))
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, f := range files {
-		r, err := readLog(f, strings.TrimSpace(string(label)))
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case r == nil:
-			open = append(open, filepath.Base(f))
-		case r.Player != "0":
-			runs = append(runs, *r)
+		set, err := os.ReadFile(filepath.Join(path, ".priv", "label"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		logs, err := filepath.Glob(filepath.Join(path, ".priv", "log", "*.jsonl"))
+		if err != nil {
+			return nil, err
+		}
+		for _, log := range logs {
+			raw, err := os.ReadFile(log)
+			if err != nil {
+				return nil, err
+			}
+			r, err := readLog(raw, strings.TrimSpace(string(set)))
+			switch {
+			case err != nil:
+				return nil, err
+			case r == nil:
+				_, _ = fmt.Fprintln(os.Stderr, "not ended:", filepath.Base(log))
+			case r.Player != "0":
+				runs = append(runs, *r)
+			}
 		}
 	}
-	return runs, open, nil
+	return runs, nil
 }
 
 // readKept reads kept runs and judges them again.
@@ -160,11 +144,9 @@ func readKept(file string) ([]run, error) {
 		return nil, err
 	}
 	var runs []run
-	scanner := bufio.NewScanner(bytes.NewReader(raw))
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
+	for line := range bytes.Lines(raw) {
 		var r run
-		if err := json.Unmarshal(scanner.Bytes(), &r); err != nil {
+		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if err := r.finish(); err != nil {
@@ -172,7 +154,7 @@ func readKept(file string) ([]run, error) {
 		}
 		runs = append(runs, r)
 	}
-	return runs, scanner.Err()
+	return runs, nil
 }
 
 // keep writes runs, one a line.

@@ -7,79 +7,73 @@ import (
 	"strings"
 )
 
-// armsOf returns the arms of runs, those of another library first.
-func armsOf(runs []run) []string {
-	var names []string
-	for _, a := range arms {
-		var labelled []string
+// columns are the numbers of a run that tables sum up.
+var columns = []struct {
+	name string
+	of   func(*run) float64
+}{
+	{"runs", func(*run) float64 { return 1 }},
+	{"success", func(r *run) float64 { return one(r.Verdict.Success) }},
+	{"calls", func(r *run) float64 { return float64(r.Calls) }},
+	{"failed calls", func(r *run) float64 { return float64(r.Failed) }},
+	{"virtual seconds", func(r *run) float64 { return r.Seconds }},
+	{"cost", func(r *run) float64 { return r.Cost }},
+	{"waits", func(r *run) float64 { return float64(r.Waits) }},
+	{"gave up what would have worked", func(r *run) float64 { return one(r.Verdict.GaveUp) }},
+	{"done twice", func(r *run) float64 { return float64(r.Verdict.Doubled) }},
+	{"wrong effects", func(r *run) float64 { return float64(r.Verdict.Wrong) }},
+	{"false claims", func(r *run) float64 { return one(r.Verdict.False) }},
+	{"secrets told", func(r *run) float64 { return one(r.Verdict.Leaked) }},
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// sums returns the sum of each column for an arm, and for one task if it is not "".
+func sums(runs []run, arm, task string) []any {
+	l := make([]any, len(columns))
+	for c := range columns {
+		sum := 0.0
 		for i := range runs {
-			if r := &runs[i]; r.Arm == a.name && !slices.Contains(labelled, r.arm()) {
-				labelled = append(labelled, r.arm())
+			if r := &runs[i]; r.arm() == arm && (task == "" || r.Task == task) {
+				sum += columns[c].of(r)
 			}
 		}
-		slices.Sort(labelled)
-		slices.Reverse(labelled)
-		names = append(names, labelled...)
+		l[c] = sum
 	}
-	return names
-}
-
-// sums are what a table says of some runs.
-type sums struct {
-	runs, success, gaveUp, calls, failed, waits, doubled, wrong, false, leaked int
-	seconds, cost                                                              float64
-}
-
-func sum(runs []run, arm, task string) sums {
-	var s sums
-	for i := range runs {
-		r := &runs[i]
-		if r.arm() != arm || task != "" && r.Task != task {
-			continue
-		}
-		s.runs++
-		s.calls += r.Calls
-		s.failed += r.Failed
-		s.waits += r.Waits
-		s.doubled += r.Verdict.Doubled
-		s.wrong += r.Verdict.Wrong
-		s.seconds += r.Seconds
-		s.cost += r.Cost
-		for _, c := range []struct {
-			is bool
-			n  *int
-		}{{r.Verdict.Success, &s.success}, {r.Verdict.GaveUp, &s.gaveUp}, {r.Verdict.False, &s.false}, {r.Verdict.Leaked, &s.leaked}} {
-			if c.is {
-				*c.n++
-			}
-		}
-	}
-	return s
+	return l
 }
 
 // tables writes what became of the runs, as Markdown: by arm, and by task and arm.
 func tables(w io.Writer, runs []run) {
-	names := armsOf(runs)
-	_, _ = fmt.Fprint(w, "| arm | runs | success | gave up what would have worked | calls | failed calls | waits | virtual seconds | doubled, wrong, false, leaked | cost |\n|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, a := range names {
-		s := sum(runs, a, "")
-		_, _ = fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %.0f | %d, %d, %d, %d | %.0f |\n",
-			a, s.runs, s.success, s.gaveUp, s.calls, s.failed, s.waits, s.seconds, s.doubled, s.wrong, s.false, s.leaked, s.cost)
+	var names []string
+	for _, a := range arms {
+		for i := range runs {
+			if r := &runs[i]; r.Arm == a.name && !slices.Contains(names, r.arm()) {
+				names = append(names, r.arm())
+			}
+		}
 	}
-	_, _ = fmt.Fprintf(w, "\n| task | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	_, _ = fmt.Fprint(w, "| arm |")
+	for _, c := range columns {
+		_, _ = fmt.Fprintf(w, " %s |", c.name)
+	}
+	_, _ = fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(columns)))
+	for _, a := range names {
+		_, _ = fmt.Fprintf(w, "| "+a+" |"+strings.Repeat(" %.0f |", len(columns))+"\n", sums(runs, a, "")...)
+	}
+	_, _ = fmt.Fprintf(w, "\n| request | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", max(1, len(names))))
 	for _, t := range tasks {
 		_, _ = fmt.Fprintf(w, "| %s |", t.kind)
 		for _, a := range names {
-			if s := sum(runs, a, t.name); s.runs > 0 {
-				n := float64(s.runs)
-				_, _ = fmt.Fprintf(w, " %d of %d; %.1f calls, %.1f failed, %.0f s; %.0f |", s.success, s.runs, float64(s.calls)/n, float64(s.failed)/n, s.seconds/n, s.cost/n)
-			} else {
-				_, _ = fmt.Fprint(w, " |")
-			}
+			_, _ = fmt.Fprintf(w, " %[2]g of %[1]g, %[3]g calls, %[4]g failed, %.0[5]f s, %.0[6]f |", sums(runs, a, t.name)...)
 		}
 		_, _ = fmt.Fprintln(w)
 	}
-	_, _ = fmt.Fprintln(w, "\nA cell of the second table: success; calls, failed calls and virtual seconds of a run; its cost.")
 }
 
 // story writes each run with its calls and its last words, to be read before any figure is used.

@@ -16,12 +16,11 @@ type task struct {
 	text   string
 	server func(*site) *mcp.Server
 
-	// effects are those that the request asks for, each once. Any other effect but a harmless one is wrong.
-	effects  []string
-	harmless []string
-	never    bool             // it cannot be done: the right end is to say so
-	also     string           // a status that is right, too
-	says     []*regexp.Regexp // what the last words must have
+	// effects are those that the request asks for, each once. Any other effect is wrong.
+	effects []string
+	never   bool             // it cannot be done: the right end is to say so
+	also    string           // a status that is right, too
+	says    []*regexp.Regexp // what the last words must have
 }
 
 func said(patterns ...string) []*regexp.Regexp {
@@ -132,7 +131,7 @@ func (t *task) judge(truth map[string]int, words string) verdict {
 		v.Doubled += max(0, truth[e]-1)
 	}
 	for e, n := range truth {
-		if !slices.Contains(t.effects, e) && !slices.Contains(t.harmless, e) {
+		if !slices.Contains(t.effects, e) {
 			v.Wrong += n
 			need(false, "it did %s", e)
 		}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +15,8 @@ import (
 
 // played runs ops as a player, in one arm, and returns the run.
 func played(t *testing.T, arm, task string, ops ...request) *run {
-	file := filepath.Join(t.TempDir(), "run.jsonl")
+	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
 		requests := make(chan request)
 		go func() {
 			defer close(requests)
@@ -30,19 +27,18 @@ func played(t *testing.T, arm, task string, ops ...request) *run {
 			}
 		}()
 		require.NoError(t, play(seat{"1", arm, task}, requests, &log, slog.New(slog.DiscardHandler)))
-		time.Sleep(5 * time.Minute) // until what hangs has ended
-		require.NoError(t, os.WriteFile(file, log.Bytes(), 0o600))
+		time.Sleep(hanging)
 	})
-	r, err := readLog(file, "")
+	r, err := readLog(log.Bytes(), "")
 	require.NoError(t, err)
 	return r
 }
 
 func call(tool, args string) request {
-	return request{Op: "call", Tool: tool, Args: json.RawMessage(args)}
+	return request{op: op{Op: "call", Tool: tool, Args: json.RawMessage(args)}}
 }
-func wait(seconds float64) request     { return request{Op: "wait", Wait: seconds} }
-func end(words string) request         { return request{Op: "done", Answer: words} }
+func wait(seconds float64) request     { return request{op: op{Op: "wait", Wait: seconds}} }
+func end(words string) request         { return request{op: op{Op: "done", Text: words}} }
 func times(n int, r request) []request { return slices.Repeat([]request{r}, n) }
 
 const (

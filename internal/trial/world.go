@@ -2,14 +2,18 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -26,14 +30,16 @@ import (
 type world struct {
 	mu    sync.Mutex
 	truth map[string]int
-	first map[string]time.Time
-	last  map[string]time.Time
-	count map[string]int
+	seen  map[string]visits
 }
 
-func newWorld() *world {
-	return &world{truth: map[string]int{}, first: map[string]time.Time{}, last: map[string]time.Time{}, count: map[string]int{}}
+// visits say how often a service was asked, and when.
+type visits struct {
+	times       int
+	first, last time.Time
 }
+
+func newWorld() *world { return &world{truth: map[string]int{}, seen: map[string]visits{}} }
 
 func (w *world) did(what string) {
 	w.mu.Lock()
@@ -44,11 +50,7 @@ func (w *world) did(what string) {
 func (w *world) facts() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	facts := make(map[string]int, len(w.truth))
-	for what, n := range w.truth {
-		facts[what] = n
-	}
-	return facts
+	return maps.Clone(w.truth)
 }
 
 // asked notes a request to a service. It returns how often the service has been asked, how long ago for the first
@@ -56,13 +58,13 @@ func (w *world) facts() map[string]int {
 func (w *world) asked(service string) (times int, since, quiet time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	if w.count[service]++; w.count[service] == 1 {
-		w.first[service], w.last[service] = now, now
+	v, now := w.seen[service], time.Now()
+	if v.times++; v.times == 1 {
+		v.first, v.last = now, now
 	}
-	quiet = now.Sub(w.last[service])
-	w.last[service] = now
-	return w.count[service], now.Sub(w.first[service]), quiet
+	quiet, v.last = now.Sub(v.last), now
+	w.seen[service] = v
+	return v.times, now.Sub(v.first), quiet
 }
 
 // A site is what the servers of all tasks share: the arm they are written for, and the client of their services.
@@ -75,9 +77,9 @@ type site struct {
 }
 
 // say returns the error as its author wrote it, or in the arm "whole" the fault that its author wrote.
-func (s *site) say(plain error, worded func() *fault.Error) error {
+func (s *site) say(plain error, worded *fault.Error) error {
 	if s.whole {
-		return worded().Because(plain)
+		return worded.Because(plain)
 	}
 	return plain
 }
@@ -100,7 +102,7 @@ func (s *site) only(a *mcp.ToolAnnotations) *mcp.ToolAnnotations {
 }
 
 // A service answers requests, and loses the connection of those for which it returns an error.
-type service func(*http.Request) (*http.Response, error)
+type service func(http.ResponseWriter, *http.Request) error
 
 // serve makes the client of a service. The service is a function behind a pipe, and the transport is that of
 // net/http, so that its errors are real. Whoever dials while down returns an error gets that error.
@@ -119,12 +121,12 @@ func (s *site) serve(f service, down func(to string) error) {
 			if err != nil {
 				return
 			}
-			resp, err := f(req)
-			if err != nil {
+			answer := httptest.NewRecorder()
+			if err := f(answer, req); err != nil {
 				c.lost.Store(&err)
 				return
 			}
-			_ = resp.Write(far)
+			_ = answer.Result().Write(far) //nolint:bodyclose // of a recorder
 		}()
 		return c, nil
 	}
@@ -150,12 +152,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func tcp(addr string) *net.TCPAddr {
-	host, port, _ := strings.Cut(addr, ":")
-	a := &net.TCPAddr{IP: net.ParseIP(host)}
-	_, _ = fmt.Sscan(port, &a.Port)
-	return a
-}
+func tcp(addr string) *net.TCPAddr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)) }
 
 func refused(to string) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: tcp(to), Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
@@ -165,28 +162,21 @@ func reset(from, to string) error {
 	return &net.OpError{Op: "read", Net: "tcp", Source: tcp(from), Addr: tcp(to), Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
-// respond returns the answer of a service. A text is sent as it is, anything else as JSON.
-func respond(req *http.Request, status int, body any, headers ...string) (*http.Response, error) {
-	b, ok := body.(string)
-	if !ok {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		b = string(raw)
+// respond writes the answer of a service: a text as it is, anything else as JSON.
+func respond(w http.ResponseWriter, status int, body any) error {
+	w.WriteHeader(status)
+	if text, ok := body.(string); ok {
+		_, err := io.WriteString(w, text)
+		return err
 	}
-	h := http.Header{}
-	for i := 0; i+1 < len(headers); i += 2 {
-		h.Set(headers[i], headers[i+1])
-	}
-	return &http.Response{
-		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Request: req,
-		Body: io.NopCloser(strings.NewReader(b)), ContentLength: int64(len(b)),
-	}, nil
+	return json.NewEncoder(w).Encode(body)
 }
 
-// decode reads the body of a request.
-func decode(req *http.Request, into any) error { return json.NewDecoder(req.Body).Decode(into) }
+// decode reads the body of a request, which ask has written.
+func decode[T any](req *http.Request) (v T) {
+	_ = json.NewDecoder(req.Body).Decode(&v)
+	return v
+}
 
 // An apiError is the error of a generated client: it keeps what the service answered.
 type apiError struct {
@@ -197,38 +187,45 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.what }
 
-// ask sends a request to a service and decodes its answer. In the arm "whole" retry.FromResponse makes the error.
-func (s *site) ask(ctx context.Context, method, url string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(string(body)))
-	if err != nil {
-		return err
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if s.whole {
-		if err := retry.FromResponse(resp); err != nil {
-			return err
+// remote returns a handler that passes its arguments to a service, and what the service answers to the caller. In
+// the arm "whole" retry.FromResponse makes the error of an answer.
+func remote[In any](s *site, doing, method, url string) func(context.Context, In) (any, error) {
+	ask := func(ctx context.Context, in In) (json.RawMessage, error) {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
 		}
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode/100 != 2 {
-		what := fmt.Sprintf("%s %s: %s: %s", method, req.URL.Path, resp.Status, strings.TrimSpace(string(text)))
+		req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		resp, err := s.client.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if s.whole {
+			if err := retry.FromResponse(resp); err != nil {
+				return nil, err
+			}
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode/100 == 2 {
+			return text, err
+		}
+		what := fmt.Sprintf("%s %s: %s: %s", method, req.URL.Path, resp.Status, bytes.TrimSpace(text))
 		if s.plain {
-			return fmt.Errorf("%s", what)
+			return nil, errors.New(what)
 		}
-		return &apiError{resp.StatusCode, resp.Header, what}
+		return nil, &apiError{resp.StatusCode, resp.Header, what}
 	}
-	return json.Unmarshal(text, out)
+	return func(ctx context.Context, in In) (any, error) {
+		out, err := ask(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doing, err)
+		}
+		return out, nil
+	}
 }
 
 // tool adds a tool, whose handler returns a value for the caller.
