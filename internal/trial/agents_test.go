@@ -39,7 +39,7 @@ type bench struct {
 	first  time.Time
 }
 
-func newBench(t *testing.T, a arm, hints *mcp.ToolAnnotations, handler func(ctx context.Context, b *bench, since time.Duration) error) *bench {
+func newBench(t *testing.T, a arm, hints *mcp.ToolAnnotations, handler func(ctx context.Context, since time.Duration) error) *bench {
 	b := &bench{server: mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)}
 	tool(b.server, "probe", "Probe.", hints, func(ctx context.Context, _ argument) (any, error) {
 		if len(b.runs) == 0 {
@@ -47,7 +47,7 @@ func newBench(t *testing.T, a arm, hints *mcp.ToolAnnotations, handler func(ctx 
 		}
 		since := time.Since(b.first)
 		b.runs = append(b.runs, since)
-		return map[string]any{}, handler(ctx, b, since)
+		return map[string]any{}, handler(ctx, since)
 	})
 	a.install(b.server, slog.New(slog.DiscardHandler))
 	b.session = b.connect(t)
@@ -70,29 +70,23 @@ func (b *bench) probe(n int) (text string, failed bool) {
 }
 
 var (
-	again   = regexp.MustCompile(`(?m)^Retry: yes(?:, after (\d[^(.;,]*\w))?`)
+	waits   = regexp.MustCompile(`(?m)^Retry: yes, after (\d[^(.;,]*\w)|asks to wait (\d[^.]*\w)`)
+	again   = regexp.MustCompile(`(?m)^Retry: yes`)
 	stopped = regexp.MustCompile(`(?m)^Retry: (no\b|not now|not the same call|only )`)
-	asked   = regexp.MustCompile(`asks to wait (\d[^.]*\w)`)
 )
 
-// obey reads what to do: how long to wait before the call is made again, or to stop. Told nothing, an agent makes one
-// more try.
+// obey reads what to do: how long to wait before the call is made again, or to stop. If the text says neither, an
+// agent makes one more try after a while.
 func obey(text string, unsaid *int) (wait time.Duration, stop bool) {
-	span := func(said []string) time.Duration {
-		d, err := time.ParseDuration(strings.NewReplacer(" ", "", "min", "m").Replace(said[1]))
-		if err != nil {
-			return 0
-		}
-		return d
+	wait = 10 * time.Second
+	if m := waits.FindStringSubmatch(text); m != nil {
+		wait, _ = time.ParseDuration(strings.NewReplacer(" ", "", "min", "m").Replace(m[1] + m[2]))
 	}
-	if m := again.FindStringSubmatch(text); m != nil {
-		return span(m), false
+	if again.MatchString(text) {
+		return wait, false
 	}
 	*unsaid++
-	if m := asked.FindStringSubmatch(text); m != nil {
-		return span(m), *unsaid > 1
-	}
-	return 10 * time.Second, stopped.MatchString(text) || *unsaid > 1
+	return wait, stopped.MatchString(text) || *unsaid > 1
 }
 
 // obedient makes a call until it succeeds or the text says to stop. It returns the last text.
@@ -154,8 +148,8 @@ func TestOutagesAreSurvived(t *testing.T) {
 }
 
 // during returns a handler that fails for a time.
-func during(lasts time.Duration, err error) func(context.Context, *bench, time.Duration) error {
-	return func(_ context.Context, _ *bench, since time.Duration) error {
+func during(lasts time.Duration, err error) func(context.Context, time.Duration) error {
+	return func(_ context.Context, since time.Duration) error {
 		if since < lasts {
 			return err
 		}
@@ -203,7 +197,7 @@ func TestTheHopelessEndsAtOnce(t *testing.T) {
 		},
 	} {
 		inArms(t, name, func(t *testing.T, a arm) {
-			b := newBench(t, a, adds, func(ctx context.Context, _ *bench, _ time.Duration) error { return handler(ctx) })
+			b := newBench(t, a, adds, func(ctx context.Context, _ time.Duration) error { return handler(ctx) })
 			calls, text, _ := b.obedient(1)
 			require.Equal(t, 1, calls, text)
 		})
@@ -219,7 +213,7 @@ func TestTheHopelessEndsAtOnce(t *testing.T) {
 }
 
 // hang returns a handler that does not look at its context.
-func hang(context.Context, *bench, time.Duration) error {
+func hang(context.Context, time.Duration) error {
 	time.Sleep(100 * time.Second)
 	return errors.New("lock wait timeout exceeded")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,15 +55,11 @@ type host struct {
 }
 
 // newHost starts the server of a task in an arm.
-func newHost(arm string, t task, logger *slog.Logger) (*host, error) {
+func newHost(in string, t *task, logger *slog.Logger) (*host, error) {
 	w := newWorld()
-	s := &site{world: w, task: t.name, whole: arm == "whole"}
+	s := &site{world: w, task: t.name, whole: in == "whole"}
 	server := t.server(s)
-	for _, a := range arms {
-		if a.name == arm {
-			a.install(server, logger)
-		}
-	}
+	arms[slices.IndexFunc(arms, func(a arm) bool { return a.name == in })].install(server, logger)
 	session, err := connect(server)
 	return &host{w, session}, err
 }
@@ -101,11 +98,11 @@ func (h *host) call(tool string, args json.RawMessage) (text string, failed bool
 	defer cancel()
 	res, err := h.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
-		var wire *jsonrpc.Error
-		switch {
-		case errors.Is(err, context.DeadlineExceeded):
+		if errors.Is(err, context.DeadlineExceeded) {
 			return "MCP error -32001: Request timed out", true
-		case errors.As(err, &wire):
+		}
+		var wire *jsonrpc.Error
+		if errors.As(err, &wire) {
 			return fmt.Sprintf("MCP error %d: %s", wire.Code, wire.Message), true
 		}
 		return "MCP error -32000: " + err.Error(), true

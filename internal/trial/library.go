@@ -103,9 +103,7 @@ func (l *library) open(_ context.Context, in branchOf) (any, error) {
 }
 
 type event struct {
-	Title     string   `json:"title"`
 	Branch    string   `json:"branch"`
-	Room      string   `json:"room"`
 	Date      string   `json:"date"`
 	Start     string   `json:"start"`
 	Minutes   int      `json:"minutes"`
@@ -113,7 +111,6 @@ type event struct {
 	Audience  string   `json:"audience"`
 	Equipment []string `json:"equipment,omitempty"`
 	Contact   struct {
-		Name  string `json:"name"`
 		Phone string `json:"phone"`
 	} `json:"contact"`
 }

@@ -51,12 +51,7 @@ type makerOf struct {
 }
 
 func (m *museum) find(_ context.Context, in makerOf) (any, error) {
-	found := []object{}
-	for _, o := range objects {
-		if in.Maker == "" || in.Maker == o.Maker {
-			found = append(found, o)
-		}
-	}
+	found := slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return in.Maker != "" && in.Maker != o.Maker })
 	return map[string]any{"objects": found}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -74,12 +75,7 @@ type nameOf struct {
 }
 
 func (r *rail) list(_ context.Context, in nameOf) (any, error) {
-	found := []reservation{}
-	for _, v := range r.reservations {
-		if v.Name == in.Name {
-			found = append(found, v)
-		}
-	}
+	found := slices.DeleteFunc(append([]reservation{}, r.reservations...), func(v reservation) bool { return v.Name != in.Name })
 	return map[string]any{"reservations": found}, nil
 }
 
@@ -105,12 +101,8 @@ func (r *rail) service(w http.ResponseWriter, req *http.Request) error {
 		if _, since, _ := r.asked("timetable"); r.task == "T01" && since < 20*time.Second {
 			return respond(w, 503, "upstream connect error or disconnect/reset before headers. reset reason: connection termination")
 		}
-		in, found := decode[findTrains](req), []train{}
-		for _, t := range trains {
-			if t.From == in.From && t.To == in.To {
-				found = append(found, t)
-			}
-		}
+		in := decode[findTrains](req)
+		found := slices.DeleteFunc(slices.Clone(trains), func(t train) bool { return t.From != in.From || t.To != in.To })
 		return respond(w, 200, map[string]any{"trains": found})
 	case "fares.rail.example":
 		if _, since, _ := r.asked("fares"); since < 40*time.Second {

@@ -18,22 +18,14 @@ type task struct {
 
 	// effects are those that the request asks for, each once. Any other effect is wrong.
 	effects []string
-	never   bool             // it cannot be done: the right end is to say so
-	also    string           // a status that is right, too
-	says    []*regexp.Regexp // what the last words must have
-}
-
-func said(patterns ...string) []*regexp.Regexp {
-	l := make([]*regexp.Regexp, 0, len(patterns))
-	for _, p := range patterns {
-		l = append(l, regexp.MustCompile(`(?is)`+p))
-	}
-	return l
+	never   bool     // it cannot be done: the right end is to say so
+	also    string   // a status that is right, too
+	says    []string // patterns that the last words must have
 }
 
 var tasks = []task{
 	{
-		name: "T01", kind: "a 503 of 20 s", server: newRail, says: said(`ICE ?275`, `\b7\b`),
+		name: "T01", kind: "a 503 of 20 s", server: newRail, says: []string{`ICE ?275`, `\b7\b`},
 		text: "Which direct train leaves Hamburg for Basel first after 9:00 on 14 April 2026, and from which platform?",
 	},
 	{
@@ -41,45 +33,45 @@ var tasks = []task{
 		text: "Water the orchids for 12 minutes now.",
 	},
 	{
-		name: "T03", kind: "a 503 of 150 s", server: newLibrary, says: said(`Q ?388 ?HAL`, `harbour`),
+		name: "T03", kind: "a 503 of 150 s", server: newLibrary, says: []string{`Q ?388 ?HAL`, `harbour`},
 		text: "On which shelf, and in which branch, does the 'Field Guide to Lichens' stand?",
 	},
 	{
 		name: "T04", kind: "a service that never answers", server: newMuseum, never: true,
-		says: said(`registrar|loan (history|service|server|system)|time[ds]?[ -]?out|did not (answer|respond|finish)|respon|unavailable|not available|unreachable|reach|deadline|fail|error`),
+		says: []string{`registrar|loan (history|service|server|system)|time[ds]?[ -]?out|did not (answer|respond|finish)|respon|unavailable|not available|unreachable|reach|deadline|fail|error`},
 		text: "Where was the object F-1881 on loan last? If you cannot find out, tell me what exactly is wrong: I forward your words to the registrar's office as they are.",
 	},
 	{
-		name: "T05", kind: "a limit that says to wait 40 s", server: newRail, says: said(`74[.,]90`),
+		name: "T05", kind: "a limit that says to wait 40 s", server: newRail, says: []string{`74[.,]90`},
 		text: "What does the RJX 65 on 9 May 2026 cost for one passenger in second class?",
 	},
 	{
-		name: "T06", kind: "a limit that does not say how long", server: newGarden, says: said(`(-|−|–|minus |below )3|3 (°C |degrees )?below`),
+		name: "T06", kind: "a limit that does not say how long", server: newGarden, says: []string{`(-|−|–|minus |below )3|3 (°C |degrees )?below`},
 		text: "How cold will it get in Kiel on 3 March 2026, and do the seedlings outside have to come in? They stand 0 degrees, not less.",
 	},
 	{
-		name: "T07", kind: "a call that hangs, in one form", server: newMuseum, says: said(`\b376\b`),
+		name: "T07", kind: "a call that hangs, in one form", server: newMuseum, says: []string{`\b376\b`},
 		text: "How many objects came into the collection in the four years from 2018 to 2021, altogether?",
 	},
 	{
-		name: "T08", kind: "a read that fails two times of three", server: newGarden, says: said(`\b88\b`, `\b79\b`, `\b93\b`),
+		name: "T08", kind: "a read that fails two times of three", server: newGarden, says: []string{`\b88\b`, `\b79\b`, `\b93\b`},
 		text: "Tell me the humidity in the houses 2, 3 and 5.",
 	},
 	{
-		name: "T09", kind: "a state that another tool repairs", server: newLibrary, effects: []string{"hold:BR-2207:100482:north"}, says: said(`H-881`),
+		name: "T09", kind: "a state that another tool repairs", server: newLibrary, effects: []string{"hold:BR-2207:100482:north"}, says: []string{`H-881`},
 		text: "Reserve 'The Tin Drum' for the reader with the card 100482, who fetches it in the branch north. Tell the number of the reservation.",
 	},
 	{
-		name: "T10", kind: "wrong arguments", server: newLibrary, says: said(`EV-341`), also: "PARTLY", // the title has to be cut
+		name: "T10", kind: "wrong arguments", server: newLibrary, says: []string{`EV-341`}, also: "PARTLY", // the title has to be cut
 		effects: []string{"event:hill:16.05.2026:19:30:90:40:Y:[projector]:+49431555018"},
 		text:    "Put 'Reading night: stories of the sea, the stars and the dark', which is for teenagers, into the calendar of the branch hill of our library in Kiel, Germany: on 16 May 2026 from half past seven to nine in the evening, room 'Loft', 40 seats, with a beamer. The contact is Jule Petersen, phone 0431 555 018. Tell the number of the event.",
 	},
 	{
-		name: "T11", kind: "a write whose answer is lost", server: newRail, effects: []string{"reserved:RJX 63:2026-05-09:2:Ines Okafor"}, says: said(`RS-6118`),
+		name: "T11", kind: "a write whose answer is lost", server: newRail, effects: []string{"reserved:RJX 63:2026-05-09:2:Ines Okafor"}, says: []string{`RS-6118`},
 		text: "Reserve 2 seats on the RJX 63 on 9 May 2026 for Ines Okafor, and tell the number of the reservation.",
 	},
 	{
-		name: "T12", kind: "a host that is down for good, beside another", server: newMuseum, says: said(`203\.0\.113\.85/i/F-2033-print-5e1c\.tif`),
+		name: "T12", kind: "a host that is down for good, beside another", server: newMuseum, says: []string{`203\.0\.113\.85/i/F-2033-print-5e1c\.tif`},
 		text: "Give me the link of the image of Thea Brandt's 'Ropewalk', large enough for print.",
 	},
 }
@@ -147,10 +139,10 @@ func (t *task) judge(truth map[string]int, words string) verdict {
 	}
 	need(status == wanted || status == t.also && status != "", "ended with %s", status)
 	missing := false
-	for _, re := range t.says {
-		if !re.MatchString(words) {
+	for _, pattern := range t.says {
+		if !regexp.MustCompile(`(?is)` + pattern).MatchString(words) {
 			missing = true
-			need(false, "the last words lack %s", re)
+			need(false, "the last words lack %s", pattern)
 		}
 	}
 	switch status {

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,4 +79,49 @@ func TestEachTaskCanBeFulfilled(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestSeats(t *testing.T) {
+	for _, c := range []struct {
+		arms  []string
+		first int
+	}{{[]string{"bare", "line", "whole"}, 1}, {[]string{"bare", "line", "whole"}, 4}, {[]string{"line", "whole"}, 7}} {
+		met := map[string]int{} // how often a group of players has a task in an arm
+		for player := c.first; player < c.first+len(c.arms); player++ {
+			a, has := assign(player, c.arms), map[string]int{}
+			for _, name := range a.Order {
+				met[name+a.Arms[name]]++
+				has[a.Arms[name]]++
+			}
+			for _, arm := range c.arms {
+				require.Equal(t, len(tasks)/len(c.arms), has[arm], "player %d in %s", player, arm)
+			}
+		}
+		require.Len(t, met, len(tasks)*len(c.arms))
+	}
+}
+
+var update = flag.Bool("update", false, "write the tables of the runs into docs/evidence.md")
+
+// TestEvidence holds the page to the runs in the tree: no figure without its runs.
+func TestEvidence(t *testing.T) {
+	files, err := filepath.Glob("runs/*.jsonl")
+	require.NoError(t, err)
+	runs, err := load(files)
+	require.NoError(t, err)
+	var b strings.Builder
+	b.WriteString("\n")
+	tables(&b, runs)
+	b.WriteString("\n")
+	const name, begin, end = "../../docs/evidence.md", "<!-- trial -->\n", "<!-- /trial -->"
+	page, err := os.ReadFile(name)
+	require.NoError(t, err)
+	before, rest, _ := strings.Cut(string(page), begin)
+	said, after, found := strings.Cut(rest, end)
+	require.True(t, found)
+	if *update {
+		require.NoError(t, os.WriteFile(name, []byte(before+begin+b.String()+end+after), 0o600))
+		return
+	}
+	require.Equal(t, b.String(), said, "go test ./internal/trial -run TestEvidence -update")
 }

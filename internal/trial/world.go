@@ -101,12 +101,9 @@ func (s *site) only(a *mcp.ToolAnnotations) *mcp.ToolAnnotations {
 	return nil
 }
 
-// A service answers requests, and loses the connection of those for which it returns an error.
-type service func(http.ResponseWriter, *http.Request) error
-
-// serve makes the client of a service. The service is a function behind a pipe, and the transport is that of
-// net/http, so that its errors are real. Whoever dials while down returns an error gets that error.
-func (s *site) serve(f service, down func(to string) error) {
+// serve makes the client of services. They are a function behind a pipe, and the transport is that of net/http, so that
+// its errors are real. If the function returns an error the connection is lost, and if down does there is none.
+func (s *site) serve(f func(http.ResponseWriter, *http.Request) error, down func(to string) error) {
 	dial := func(_ context.Context, _, to string) (net.Conn, error) {
 		if down != nil {
 			if err := down(to); err != nil {
