@@ -93,11 +93,9 @@ func obey(text string, unsaid *int) (wait time.Duration, stop bool) {
 func (b *bench) obedient(n int) (calls int, text string, failed bool) {
 	unsaid := 0
 	for calls = 1; ; calls++ {
-		if text, failed = b.probe(n); !failed || calls == 60 {
-			return calls, text, failed
-		}
+		text, failed = b.probe(n)
 		wait, stop := obey(text, &unsaid)
-		if stop {
+		if !failed || stop || calls == 60 {
 			return calls, text, failed
 		}
 		time.Sleep(wait)

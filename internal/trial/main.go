@@ -28,7 +28,7 @@ func fail(err error) {
 }
 
 func main() {
-	if len(os.Args) < 3 {
+	if len(os.Args) < 2 {
 		fail(errors.New("see the comment of the program"))
 	}
 	if err := command(os.Args[1], os.Args[2:]); err != nil {

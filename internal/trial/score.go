@@ -55,14 +55,15 @@ func (r *run) finish() error {
 	return nil
 }
 
-// short is how many bytes of a text are kept.
-const short = 400
-
-func shorten(text string) string {
-	if len(text) <= short {
-		return text
+// shorten keeps the begin and the end of a text. What was asked for is of less interest than why it was not given.
+func shorten(o *op) {
+	most := 120
+	if o.Failed {
+		most = 400
 	}
-	return strings.ToValidUTF8(text[:short*3/4], "") + " ... " + strings.ToValidUTF8(text[len(text)-short/4:], "")
+	if n := len(o.Text); n > most {
+		o.Text = strings.ToValidUTF8(o.Text[:most*3/4], "") + " ... " + strings.ToValidUTF8(o.Text[n-most/4:], "")
+	}
 }
 
 // readLog reads the log of one run. A run that was begun anew counts from there. It returns nil for a run that has
@@ -89,7 +90,7 @@ func readLog(raw []byte, set string) (*run, error) {
 			r.LastWord, r.Truth, r.Seconds, ended = o.Text, o.Truth, o.At, true
 			o.Text, o.Truth = "", nil
 		}
-		o.Text = shorten(o.Text)
+		shorten(&o)
 		r.Ops = append(r.Ops, o)
 	}
 	if !ended {
@@ -197,21 +198,19 @@ func one(is bool) float64 {
 }
 
 // sums returns the sum of each column for an arm, and for one task if it is not "".
-func sums(runs []run, arm, task string) []any {
-	l := make([]any, len(columns))
-	for c := range columns {
-		sum := 0.0
-		for i := range runs {
-			if r := &runs[i]; r.arm() == arm && (task == "" || r.Task == task) {
-				sum += columns[c].of(r)
+func sums(runs []run, arm, task string) []float64 {
+	l := make([]float64, len(columns))
+	for i := range runs {
+		if r := &runs[i]; r.arm() == arm && (task == "" || r.Task == task) {
+			for c := range columns {
+				l[c] += columns[c].of(r)
 			}
 		}
-		l[c] = sum
 	}
 	return l
 }
 
-// tables writes what became of the runs, as Markdown: by arm, and by task and arm.
+// tables writes what became of the runs, as Markdown: the sums of each arm, and the means of a task in each arm.
 func tables(w io.Writer, runs []run) {
 	var names []string
 	for _, a := range arms {
@@ -225,15 +224,22 @@ func tables(w io.Writer, runs []run) {
 	for _, c := range columns {
 		_, _ = fmt.Fprintf(w, " %s |", c.name)
 	}
-	_, _ = fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(columns)))
+	_, _ = fmt.Fprintf(w, " cost of a run |\n|---|%s\n", strings.Repeat("---|", len(columns)+1))
 	for _, a := range names {
-		_, _ = fmt.Fprintf(w, "| "+a+" |"+strings.Repeat(" %.0f |", len(columns))+"\n", sums(runs, a, "")...)
+		l := sums(runs, a, "")
+		_, _ = fmt.Fprintf(w, "| %s |", a)
+		for _, sum := range l {
+			_, _ = fmt.Fprintf(w, " %.0f |", sum)
+		}
+		_, _ = fmt.Fprintf(w, " %.1f |\n", l[5]/l[0])
 	}
 	_, _ = fmt.Fprintf(w, "\n| request | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", max(1, len(names))))
 	for _, t := range tasks {
 		_, _ = fmt.Fprintf(w, "| %s |", t.kind)
 		for _, a := range names {
-			_, _ = fmt.Fprintf(w, " %[2]g of %[1]g, %[3]g calls, %[4]g failed, %.0[5]f s, cost %.0[6]f |", sums(runs, a, t.name)...)
+			l := sums(runs, a, t.name)
+			n := max(1, l[0])
+			_, _ = fmt.Fprintf(w, " %g of %g; %.1f calls, %.1f failed, %.0f s, %.0f |", l[1], l[0], l[2]/n, l[3]/n, l[4]/n, l[5]/n)
 		}
 		_, _ = fmt.Fprintln(w)
 	}
