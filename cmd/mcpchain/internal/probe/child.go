@@ -69,11 +69,14 @@ func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*c
 		defer runtime.UnlockOSThread()
 		err := c.cmd.Start()
 		_, _ = stdin.Close(), stdout.Close()
-		started <- err
-		if err == nil {
-			_ = c.cmd.Wait() // ProcessState says it
-			close(c.exited)
+		if err != nil {
+			started <- err
+			return
 		}
+		begun(c.cmd)
+		started <- nil
+		_ = c.cmd.Wait() // ProcessState says it
+		close(c.exited)
 	}()
 	if err := <-started; err != nil {
 		return nil, errors.Join(err, read.Close(), write.Close())
