@@ -44,7 +44,7 @@ func runRawError(pass *analysis.Pass) (any, error) {
 	}
 	server := makesServer(pass)
 	if server == nil {
-		if len(returns) > 0 {
+		if len(returns) > 0 && pass.Pkg.Path() != mcpPath { // the SDK has handlers of its own
 			pass.ExportPackageFact(&rawFact{foundAt(pass, returns)})
 		}
 		return nil, nil //nolint:nilnil // the analyzer has no result

@@ -50,7 +50,7 @@ func runStdout(pass *analysis.Pass) (any, error) {
 	}
 	stdio := usesStdio(pass)
 	if stdio == nil {
-		if len(p.prints) > 0 {
+		if len(p.prints) > 0 && pass.Pkg.Path() != mcpPath { // the SDK has handlers of its own
 			pass.ExportPackageFact(&printsFact{foundAt(pass, p.prints)})
 		}
 		return nil, nil //nolint:nilnil // the analyzer has no result
