@@ -54,35 +54,36 @@ const (
 	other = "github.com/mark3labs/mcp-go"
 )
 
-// unchecked says why the checks find nothing in packages, whatever is wrong there. It is empty if they can, or if
-// the packages cannot be loaded: the multichecker says that.
+// unchecked says why the checks find nothing in packages, whatever is wrong there. It is empty if they can in one.
 func unchecked(patterns []string) string {
 	if len(patterns) == 0 {
 		return ""
 	}
 	all, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports}, patterns...)
 	if err != nil {
-		return ""
+		return err.Error()
 	}
 	if len(all) == 0 {
 		return "there is no package " + strings.Join(patterns, " ")
 	}
-	onOther := false
+	why := "no package uses " + sdk
 	for _, p := range all {
-		if len(p.Errors) > 0 {
+		broken, uses := p.Errors, false
+		for path, imported := range p.Imports {
+			broken = append(broken, imported.Errors...)
+			uses = uses || strings.HasPrefix(path, sdk+"/")
+			if strings.HasPrefix(path, other+"/") {
+				why = "the server is written on " + other + ", and the checks know " + sdk
+			}
+		}
+		switch {
+		case len(broken) > 0:
+			why = strings.TrimPrefix(broken[0].Error(), "-: ") // it has no place
+		case uses:
 			return ""
 		}
-		for path, imported := range p.Imports {
-			if strings.HasPrefix(path, sdk+"/") || len(imported.Errors) > 0 {
-				return ""
-			}
-			onOther = onOther || strings.HasPrefix(path, other+"/")
-		}
 	}
-	if onOther {
-		return "the server is written on " + other + ", and the checks know " + sdk
-	}
-	return "no package uses " + sdk
+	return why
 }
 
 // patterns returns the arguments that name packages, none if the arguments ask for something else.
