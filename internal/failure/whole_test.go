@@ -320,11 +320,11 @@ func TestAgainWhole(t *testing.T) {
 				}
 				for i, says := range said {
 					for j, rule := range rules {
-						k := failure.Known{Finding: classify.Finding{Origin: classify.Origin(origin), Fault: public, Says: says, By: classify.ByFault, Chosen: origin > 1 || j%2 == 0}, Ended: ends[(i+j)%len(ends)], Shown: (i+j)%2 == 0}
+						k := failure.Known{Finding: classify.Finding{Origin: classify.Origin(origin), Fault: public, Says: says, By: classify.ByFault, Chosen: origin > 1 || j%2 == 0}, Ended: ends[(i+j)%len(ends)], Shown: (i+j)%2 == 1}
 						if rule != nil {
 							k.Rule, k.Ruled = *rule, true
 						}
-						if (i+j)%len(counts) == 0 { // what was counted is the last word, so not beside everything else
+						if (i+j)%7 == 0 { // what was counted is the last word, so not beside everything else
 							check(&k, counts)
 						} else {
 							check(&k, counts[:1])
@@ -355,6 +355,9 @@ func wrongOfCounts(a, without failure.Answer, count failure.Counts) string {
 	case a.By != classify.Counted:
 		if r.ShouldRetry && (limited || notNow || once && (count.Attempts > 1 || count.Same > 0)) {
 			return "the caller that has tried too often is told so"
+		}
+		if a.By == classify.Nobody && a.Hint.Retry == fault.RetryYes && count.Attempts > 2 {
+			return "how often the call has failed is said where nothing else is"
 		}
 		if r.ShouldRetry && !once && r.RetryAfterSeconds != cmp.Or(before.RetryAfterSeconds, count.Wait.Seconds()) {
 			return "a wait that was stated stays, and any other is that of the outage"
