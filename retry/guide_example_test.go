@@ -47,7 +47,7 @@ func ExampleNew() {
 	// Output:
 	// Retry: yes, after 30 s (attempt 2 of 3).
 	// Retry: yes, after 30 s (attempt 3 of 3).
-	// Retry: no. This exact call has failed 3 times.
+	// Retry: no. This exact call has failed 3 times. Try another way, or tell the user what does not work.
 }
 
 // The handler of a write that timed out says that the effect is unknown, and names the tool that
