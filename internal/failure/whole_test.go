@@ -376,6 +376,9 @@ func wrongOfCounts(a, without failure.Answer, count failure.Counts) string {
 		if no || notNow || limited && !once || r.ShouldRetry || r.Reason != "" || r.Fact == "" || r.RetryAfterSeconds != before.RetryAfterSeconds && !once {
 			return "an unknown one says how often the call has failed, and takes no answer back"
 		}
+		if r.Effect == fault.EffectUnknown || r.Effect == fault.EffectCommitted {
+			return "a call that may have taken effect is answered with a no"
+		}
 	default:
 		if !no && !limited || r.ShouldRetry || r.Fact != "" || !strings.Contains(r.Reason, "failed") {
 			return "a count alone is no \"no\""
