@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -188,7 +189,8 @@ func Again(k *Known, at Situation) Answer {
 	switch {
 	case asked:
 	case at.Running != "":
-		r.ShouldRetry, r.MaxAttempts, r.Reason, r.Fact, a.By = false, 0, fault.StillRunning, at.Running, classify.Cut
+		r.ShouldRetry, r.MaxAttempts, r.Reason, a.By = false, 0, fault.StillRunning, classify.Cut
+		r.Fact = strings.Clone(at.Running) // a copy, so that the functions of at stay on the stack
 	case r.ShouldRetry && !once:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
 	case r.Reason == "" && r.Effect != fault.EffectUnknown && can.by == classify.ByChoice && !r.Partial && !declined:
