@@ -218,14 +218,16 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	f.Guide(failure.Guidance{Retry: said, Suggestion: suggest})
 }
 
-// uncounted is the advice for a caller whose calls are not counted: nothing else ends its loop. A wait
-// that was stated says it already.
+// uncounted is the advice for a caller whose calls are not counted: nothing else ends its loop. A refusal
+// of ours ends by itself.
 func (g *guide) uncounted(a *failure.Answer, limit int, masked bool) string {
 	switch {
 	case a.Retry.Reason == fault.StillRunning:
 		return ""
 	case a.Retry.ShouldRetry && a.Retry.MaxAttempts == 0 && limit == 0 && a.Hint.After == 0:
 		return "If it fails again, wait longer each time, and tell the user after " + words.Wait(g.GiveUpAfter) + "."
+	case a.Retry.ShouldRetry && a.Retry.MaxAttempts == 0 && limit == 0 && a.By != classify.Proven && a.Retry.RetryAfterSeconds <= words.LongestWait:
+		return "Tell the user if it still fails after " + words.Wait(g.GiveUpAfter) + "."
 	case masked:
 		return "Tell the user if it fails again."
 	default:

@@ -86,7 +86,7 @@ const lookFirst = "It may have taken effect: look before you go on"
 // refusal is the answer to a call that is not run.
 func refusal(p pause) *fault.Error {
 	if p.running > 0 {
-		return fault.New(fault.KindTimeout, "the same call is still running, so it was not made a second time").
+		return fault.New(fault.KindRepeatedFailure, "this exact call was given up and has not ended, so it was not made a second time").
 			Suggest(failure.AskForLess).
 			WithRetry(fault.Retry{Reason: fault.StillRunning, Fact: failure.StillRunning(p.running)})
 	}

@@ -393,7 +393,7 @@ func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Cou
 		sentence = ThisCallFailed(n.Same, n.Lasts) + " with the same error"
 	case n.Streak > 0:
 		sentence = TheToolFailed(n.Streak)
-	case once && n.Attempts > 1, passes && a.By == classify.Nobody && n.Attempts > 2:
+	case once && n.Attempts > 1, passes && (a.By == classify.Nobody || r.Unknown) && n.Attempts > 2:
 		sentence = ThisCallFailed(n.Attempts, n.Lasts)
 	case once:
 		r.Fact = n.Fact
