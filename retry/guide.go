@@ -291,13 +291,13 @@ func broken(kind fault.Kind) bool {
 }
 
 // wait returns how long to wait after an outage has cost this many waits, in whole seconds: one, three,
-// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a fifth
+// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a quarter
 // longer, never shorter, so that callers that failed together do not come back together.
 func (g *guide) wait(kind fault.Kind, waits int) time.Duration {
 	factors := []float64{1, 3, 9, 12}
 	if kind == fault.KindRateLimited {
 		factors = []float64{6, 12}
 	}
-	seconds := g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)] * (1 + rand.Float64()/5)
-	return time.Duration(math.Ceil(min(seconds, maxKeep.Seconds()))) * time.Second
+	seconds := math.Ceil(g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)])
+	return time.Duration(min(seconds*(1+rand.Float64()/4), maxKeep.Seconds())) * time.Second // whole seconds
 }

@@ -132,7 +132,7 @@ func TestWaitsGrow(t *testing.T) {
 		} {
 			for i, said := range waits(retry.Options{InitialInterval: 10 * time.Second}, err, len(factors)) {
 				require.GreaterOrEqual(t, said, 10*factors[i])
-				require.LessOrEqual(t, said, 12*factors[i])
+				require.LessOrEqual(t, said, 12.5*factors[i])
 			}
 		}
 		chance := waits(retry.Options{InitialInterval: 10 * time.Minute}, errRefused, 24)[4:]
