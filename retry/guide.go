@@ -268,7 +268,7 @@ func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes
 	f := failing{
 		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, asked: asked, straggler: straggler,
 		wait:  func(failures int) time.Duration { return g.wait(e.Kind(), failures) },
-		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice != fault.Retry{},
+		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice.Reason != fault.StillRunning && advice != fault.Retry{},
 	}
 	if advice.Effect == fault.EffectUnknown || advice.Effect == fault.EffectCommitted {
 		f.text = words.Ended(f.text) + " " + lookFirst

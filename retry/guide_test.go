@@ -396,7 +396,7 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 
 		texts, runs = run(retry.Options{RefuseAfter: 1}, gone, 2)
 		require.Equal(t, 1, runs)
-		require.Contains(t, texts[0], "This exact call has failed once with the same error.")
+		require.Contains(t, texts[0], "This exact call has failed once. Find out")
 		require.Contains(t, texts[1], "so it is not made for the next 30 s")
 
 		texts, runs = run(retry.Options{RefuseAfter: 5}, gone, 6)
