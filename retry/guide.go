@@ -76,7 +76,7 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 
 // worked notes the success of a call while something fails.
 func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
-	if _, tool := req.(*mcp.CallToolRequest); tool && !g.HideOthers && g.seen.busyWith(req) {
+	if _, tool := req.(*mcp.CallToolRequest); tool && !g.HideOthers && (what != nil || g.seen.busyWith(req)) {
 		g.seen.others.worked(call.Target(req))
 	}
 	if g.seen.closing() {
@@ -175,7 +175,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		f.Guide(failure.Guidance{Retry: answer.Said(), Suggestion: e.Suggestion()})
 		return
 	}
-	attempts, limit := declared(req), cmp.Or(max(0, own.MaxAttempts), g.MaxAttempts)
+	attempts, limit := max(declared(req), max(own.NextAttempt, 1)-1), cmp.Or(max(0, own.MaxAttempts), g.MaxAttempts)
 	at.Counted = func(advice fault.Retry, passes bool) failure.Counts {
 		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
 		if !what.identified {
@@ -196,7 +196,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		if h.streak >= streakAfter {
 			n.Streak = h.streak
 		}
-		if what.streaks && !g.HideOthers && (passes || broken(e.Kind())) {
+		if what.streaks && !g.HideOthers && c.RefusedBy() == "" && (passes || broken(e.Kind())) {
 			n.Fact = g.seen.others.failed(what, c.Trusted(), h.lasts)
 		}
 		return n
@@ -269,6 +269,9 @@ func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes
 		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, asked: asked, straggler: straggler,
 		wait:  func(failures int) time.Duration { return g.wait(e.Kind(), failures) },
 		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice != fault.Retry{},
+	}
+	if later := advice.Reason == fault.NotNow || advice.Reason == fault.StillRunning; later && advice.Effect != fault.EffectUnknown {
+		f.final = false
 	}
 	if advice.Effect == fault.EffectUnknown || advice.Effect == fault.EffectCommitted {
 		f.text = words.Ended(f.text) + " " + lookFirst

@@ -3,6 +3,8 @@ package retry
 import (
 	"hash/maphash"
 	"maps"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +39,7 @@ const looked = 8
 // get returns the count of a name, and nil if there is none.
 func (k *tally) get(name string) *count {
 	c := k.counts[name]
-	if c != nil && c.expires <= k.now {
+	if c != nil && c.over(k.now) {
 		k.drop(name)
 		return nil
 	}
@@ -91,7 +93,7 @@ func (k *tally) noted(c *count, n int32) {
 // dropOld drops the counts that have expired.
 func (k *tally) dropOld() {
 	for name, c := range k.counts {
-		if c.expires <= k.now {
+		if c.over(k.now) {
 			k.drop(name)
 		}
 	}
@@ -117,14 +119,31 @@ type count struct {
 	turned uint64        // the tick of the last
 	due    time.Duration // when that ends
 
-	straggler call.Straggler // the handler of a call that was given up, if it may still run
+	stragglers []call.Straggler // the handlers of equal calls that were given up, if they may still run
 
 	group uint64 // of its target, for busy
 	place string // of its identity, for places
 }
 
-// used returns the tick of the last failure that was noted in c.
-func (c *count) used() uint64 { return max(c.counted, c.turned) }
+// used returns the tick of the last failure that was noted in c. A call that still runs is forgotten last.
+func (c *count) used() uint64 {
+	if c.running() != 0 {
+		return math.MaxUint64
+	}
+	return max(c.counted, c.turned)
+}
+
+// over reports whether c has expired.
+func (c *count) over(now time.Duration) bool { return c.expires <= now && c.running() == 0 }
+
+// running returns for how long a call that was given up has been running, zero if none is.
+func (c *count) running() time.Duration {
+	c.stragglers = slices.DeleteFunc(c.stragglers, func(s call.Straggler) bool { return !s.Running() })
+	if len(c.stragglers) == 0 {
+		return 0
+	}
+	return max(time.Since(c.stragglers[0].Began), 1)
+}
 
 // failing is one failure, and what follows from it.
 type failing struct {
@@ -139,7 +158,7 @@ type failing struct {
 	wait  func(waits int) time.Duration
 
 	refuseAfter int            // after how many failures with the same error the call is refused; zero means never
-	straggler   call.Straggler // see count
+	straggler   call.Straggler // see count.stragglers
 }
 
 // history is what the counts say after a failure.
@@ -182,8 +201,10 @@ func (c *count) next(now time.Duration) {
 // closed says whether a call is refused. If not the call is run, perhaps to find out whether it works
 // again. last is when its caller made its last change.
 func (k *tally) closed(what *identity, last time.Duration) (p pause) {
-	if c := k.get(what.call); c != nil && c.straggler.Running() {
-		return pause{refused: true, running: max(time.Since(c.straggler.Began), 1)}
+	if c := k.get(what.call); c != nil {
+		if running := c.running(); running != 0 {
+			return pause{refused: true, running: running}
+		}
 	}
 	for _, name := range what.names() {
 		c := k.get(name)
@@ -217,8 +238,11 @@ func (k *tally) failed(what *identity, f *failing) (h history) {
 	case grew:
 		c.same++
 	}
-	if f.straggler.Done != nil {
-		c.straggler = f.straggler
+	if f.passes { // such a call is not refused, whatever it failed with before
+		c.same, c.pause = 0, 0
+	}
+	if f.straggler.Running() {
+		c.stragglers = append(c.stragglers, f.straggler)
 	}
 	h = history{failures: c.failures, lasts: k.now - c.first, same: c.same, rest: c.close(c.same, f.refuseAfter, k.now, f)}
 	if !f.passes && !f.broken {
@@ -226,6 +250,7 @@ func (k *tally) failed(what *identity, f *failing) (h history) {
 	}
 	p := k.add(what.place, what)
 	if f.passes {
+		p.pause = 0
 		h.wait = p.turn(k.moment, f)
 	}
 	if f.broken && what.streaks {
@@ -240,8 +265,8 @@ func (k *tally) failed(what *identity, f *failing) (h history) {
 func (c *count) turn(at moment, f *failing) time.Duration {
 	c.expires = max(c.expires, at.now+f.keep)
 	switch left := c.due - at.now; {
-	case f.asked > 0:
-		c.due = at.now + f.asked
+	case f.asked > 0: // other arguments may need another service, so they wait no longer than without a request
+		c.due = at.now + min(f.asked, f.wait(math.MaxInt))
 		return f.asked
 	case left > 0:
 		return (left + time.Second - 1).Truncate(time.Second)

@@ -191,6 +191,8 @@ func Again(k *Known, at Situation) Answer {
 	case at.Running != "":
 		r.ShouldRetry, r.MaxAttempts, r.Reason, a.By = false, 0, fault.StillRunning, classify.Cut
 		r.Fact = strings.Clone(at.Running) // a copy, so that the functions of at stay on the stack
+	case r.Reason == fault.NotNow && !r.ShouldRetry: // another server has said so
+		r.RetryAfterSeconds = math.Ceil(classify.Seconds(own.RetryAfterSeconds).Seconds())
 	case r.ShouldRetry && !once:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
 	case r.Reason == "" && r.Effect != fault.EffectUnknown && can.by == classify.ByChoice && !r.Partial && !declined:
@@ -373,7 +375,7 @@ func (k *Known) error(row *kinds.Row) word {
 func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Counts) {
 	sentence, last := "", !passes
 	switch {
-	case r.Reason == fault.StillRunning:
+	case r.Reason == fault.StillRunning, r.Reason == fault.NotNow:
 		return
 	case r.ShouldRetry && n.Limit > 0 && n.Attempts >= n.Limit: // somebody said how often
 		r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds = false, 0, 0
