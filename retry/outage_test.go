@@ -432,3 +432,20 @@ func TestAnAttemptBeyondItsLimit(t *testing.T) {
 	said, _ := s.Call(t, "it").Fault().Retry()
 	require.False(t, said.ShouldRetry)
 }
+
+// That nothing was changed proves no "no": the cause of an unknown error is as unknown as without a witness.
+func TestAWitnessKnowsNoCause(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations *mcp.ToolAnnotations
+		want        string
+	}{
+		"it only reads":    {readOnly, "\nRetry: yes (attempt 2 of 2). One more try does no harm. Nothing was changed by this call."},
+		"it is idempotent": {harmless, "\nRetry: yes (attempt 2 of 2). One more try does no harm. Nothing was changed by this call."},
+		"it may write":     {nil, "\nRetry: unknown. Nothing was changed by this call."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := annotated(t, tc.annotations, &retry.Options{Witnessed: always}, harness.Fail(errors.New("index out of range"))).Call(t, "it")
+			require.Contains(t, got.Text(), tc.want)
+		})
+	}
+}

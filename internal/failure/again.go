@@ -162,7 +162,7 @@ func Again(k *Known, at Situation) Answer {
 	case a.Effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, a.By = false, a.Effect, a.Proof
 	case a.Effect == fault.EffectNone:
-		a.nothing(&at, &r, own, can)
+		once = a.nothing(k, &at, &r, own, can)
 	case a.Effect == "" && onPurpose: // the answer holds whatever a repetition does
 	case at.safety() >= Idempotent:
 		if once = a.harmless(k, can, at.safety() == Idempotent, &r); at.safety() == Reads {
@@ -211,8 +211,8 @@ func (k *Known) own() (own fault.Retry, said bool) {
 	return own, said && !own.Unknown
 }
 
-// nothing decides about a call that changed nothing.
-func (a *Answer) nothing(at *Situation, r *fault.Retry, own fault.Retry, can word) {
+// nothing decides about a call that changed nothing. once is that of harmless.
+func (a *Answer) nothing(k *Known, at *Situation, r *fault.Retry, own fault.Retry, can word) (once bool) {
 	if can.by.Derived() {
 		a.By = a.Proof
 	}
@@ -220,6 +220,14 @@ func (a *Answer) nothing(at *Situation, r *fault.Retry, own fault.Retry, can wor
 	if own.Effect == a.Effect || telling && (at.Costly || at.safety() != Reads) { // else it is obvious
 		r.Effect = a.Effect
 	}
+	switch {
+	case r.ShouldRetry || !can.by.Derived() || !k.unexpected(): // no more is known of the cause than that nothing was changed
+	case k.Shown || at.safety() < Idempotent:
+		r.Unknown, r.Reason = true, ""
+	default:
+		r.ShouldRetry, r.MaxAttempts, r.Reason, once = true, 2, onceMore, true
+	}
+	return once
 }
 
 // asked returns the wait that a service asked for, and nothing else.
