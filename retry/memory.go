@@ -106,6 +106,9 @@ type count struct {
 	first    time.Duration // when the first of them ended
 	same     int           // of them, the last ones that had the same error
 	error    uint64        // the hash of that
+	passing  int           // of them, the last ones that pass by themselves
+	since    time.Duration // when the first of these ended
+	cuts     int           // of these, how many ran into a limit of ours
 	counted  uint64        // the tick when failures grew
 	expires  time.Duration
 
@@ -152,6 +155,7 @@ type failing struct {
 	broken bool          // it shows that the tool or what it needs is broken, and will stay so
 	keep   time.Duration // for how long it is remembered
 	passes bool          // it passes by itself
+	cut    bool          // it ran into a limit of ours
 	final  bool          // nothing but other arguments helps
 
 	asked time.Duration // the wait that somebody asked for, zero for none
@@ -167,6 +171,9 @@ type history struct {
 	lasts    time.Duration // since the first of them
 	same     int           // of them, the last ones with the same error
 	streak   int           // failures in a row of a tool that is broken
+	passing  int           // the last ones that pass by themselves
+	outage   time.Duration // since the first of these
+	cuts     int           // of these, how many ran into a limit of ours
 	wait     time.Duration // until the call should be made again
 
 	rest time.Duration // for how long the call is refused from now on
@@ -238,13 +245,11 @@ func (k *tally) failed(what *identity, f *failing) (h history) {
 	case grew:
 		c.same++
 	}
-	if f.passes { // such a call is not refused, whatever it failed with before
-		c.same, c.pause = 0, 0
-	}
+	c.pass(grew, k.now, f)
 	if f.straggler.Running() {
 		c.stragglers = append(c.stragglers, f.straggler)
 	}
-	h = history{failures: c.failures, lasts: k.now - c.first, same: c.same, rest: c.close(c.same, f.refuseAfter, k.now, f)}
+	h = history{failures: c.failures, lasts: k.now - c.first, same: c.same, passing: c.passing, outage: k.now - c.since, cuts: c.cuts, rest: c.close(c.same, f.refuseAfter, k.now, f)}
 	if !f.passes && !f.broken {
 		return h
 	}
@@ -288,6 +293,24 @@ func (k *tally) succeeded(what *identity) {
 	} else if p := k.get(what.place); p != nil {
 		p.failures, p.pause = 0, 0
 	}
+}
+
+// pass counts a failure that passes by itself, and begins anew after any other. A call that has one is not
+// refused, whatever it failed with before. grew is what grow returned.
+func (c *count) pass(grew bool, now time.Duration, f *failing) {
+	switch {
+	case !f.passes:
+		c.passing, c.cuts = 0, 0
+		return
+	case c.passing == 0:
+		c.passing, c.since = 1, now
+	case grew:
+		c.passing++
+	}
+	if f.cut && (grew || c.cuts == 0) {
+		c.cuts++
+	}
+	c.same, c.pause = 0, 0
 }
 
 // grow counts a failure, unless another one was counted since the call began. It reports

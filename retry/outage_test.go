@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -375,14 +376,14 @@ func TestWhatPassesEndsAPause(t *testing.T) {
 // A handler that runs for half an hour is known all the time, and so are two of equal calls.
 func TestALongHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runs, log := 0, harness.NewLog(slog.LevelError+1)
+		var runs atomic.Int32
+		log := harness.NewLog(slog.LevelError + 1)
 		s := harness.Start(t, rawAt, harness.Setup{
 			Middleware: slices.Insert(chain(log, nil), 4, deadline.New(&deadline.Options{Limit: 20 * time.Second, Logger: log.Logger()})),
 			More: func(s *mcp.Server) {
 				s.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}},
 					func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-						runs++
-						time.Sleep(30 * time.Minute / time.Duration(runs))
+						time.Sleep(30 * time.Minute / time.Duration(runs.Add(1)))
 						return harness.Success(req).(*mcp.CallToolResult), nil
 					})
 			},
@@ -399,10 +400,10 @@ func TestALongHang(t *testing.T) {
 			said, _ := s.CallTool(t.Context(), "it", nil).Fault().Retry()
 			require.Equal(t, fault.StillRunning, said.Reason)
 		}
-		require.Equal(t, 2, runs)
+		require.EqualValues(t, 2, runs.Load())
 		time.Sleep(10 * time.Minute)
 		s.CallTool(t.Context(), "it", nil)
-		require.Equal(t, 3, runs, "both have ended")
+		require.EqualValues(t, 3, runs.Load(), "both have ended")
 		time.Sleep(time.Hour)
 	})
 }
@@ -448,4 +449,18 @@ func TestAWitnessKnowsNoCause(t *testing.T) {
 			require.Contains(t, got.Text(), tc.want)
 		})
 	}
+}
+
+// An outage begins with its own first failure: what failed before for another reason is no part of it.
+func TestAnOutageBeginsWithItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := errors.New("index out of range")
+		s := annotated(t, readOnly, nil, func(context.Context, mcp.Request) (mcp.Result, error) { return nil, err })
+		s.Call(t, "it")
+		time.Sleep(6 * time.Minute)
+		err = errRefused
+		said, _ := s.Call(t, "it").Fault().Retry()
+		require.True(t, said.ShouldRetry)
+		require.Equal(t, 3, said.NextAttempt)
+	})
 }
