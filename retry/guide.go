@@ -76,7 +76,7 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 
 // worked notes the success of a call while something fails.
 func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
-	if _, tool := req.(*mcp.CallToolRequest); tool && !g.HideOthers && g.seen.busyWith(req) {
+	if _, tool := req.(*mcp.CallToolRequest); tool && !g.HideOthers && (what != nil || g.seen.busyWith(req)) {
 		g.seen.others.worked(call.Target(req))
 	}
 	if g.seen.closing() {
@@ -161,7 +161,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	if f.Wire() != nil {
 		// A protocol error is sent unchanged. Most of them concern two programs, not a model.
 		if kind := e.Kind(); what.identified && (kind == fault.KindValidation || kind == fault.KindNotFound) {
-			g.count(what, e, fault.Retry{}, false, call.Straggler{})
+			g.count(what, e, fault.Retry{}, false, false, call.Straggler{})
 		}
 		return
 	}
@@ -175,7 +175,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		f.Guide(failure.Guidance{Retry: answer.Said(), Suggestion: e.Suggestion()})
 		return
 	}
-	attempts, limit := declared(req), cmp.Or(max(0, own.MaxAttempts), g.MaxAttempts)
+	attempts, limit := max(declared(req), max(own.NextAttempt, 1)-1), cmp.Or(max(0, own.MaxAttempts), g.MaxAttempts)
 	at.Counted = func(advice fault.Retry, passes bool) failure.Counts {
 		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
 		if !what.identified {
@@ -186,17 +186,18 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		if advice.Reason == fault.StillRunning && g.safety(ctx, c, next) != failure.Reads {
 			straggler = c.Straggler()
 		}
-		h := g.count(what, e, advice, passes, straggler)
+		cut := f.View().By == classify.Cut
+		h := g.count(what, e, advice, passes, cut, straggler)
 		attempts = max(attempts, h.failures)
 		n.Attempts, n.Lasts, n.Wait = attempts, h.lasts, h.wait
-		n.NotNow = h.failures > 1 && h.lasts >= g.GiveUpAfter || h.failures >= maxCuts && f.View().By == classify.Cut
+		n.NotNow = h.passing > 1 && h.outage >= g.GiveUpAfter || cut && h.cuts >= maxCuts
 		if !passes && g.RefuseAfter > 0 && h.same >= (g.RefuseAfter+1)/2 {
 			n.Same = h.same
 		}
 		if h.streak >= streakAfter {
 			n.Streak = h.streak
 		}
-		if what.streaks && !g.HideOthers && (passes || broken(e.Kind())) {
+		if what.streaks && !g.HideOthers && c.RefusedBy() == "" && (passes || broken(e.Kind())) {
 			n.Fact = g.seen.others.failed(what, c.Trusted(), h.lasts)
 		}
 		return n
@@ -263,12 +264,15 @@ const (
 
 // count counts a failure. straggler is the handler of a call that was given up, and empty if the call may be
 // made again meanwhile.
-func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes bool, straggler call.Straggler) (h history) {
+func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes, cut bool, straggler call.Straggler) (h history) {
 	asked := time.Duration(min(max(0, advice.RetryAfterSeconds), maxKeep.Seconds()) * float64(time.Second))
 	f := failing{
-		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, asked: asked, straggler: straggler,
+		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, cut: cut, asked: asked, straggler: straggler,
 		wait:  func(failures int) time.Duration { return g.wait(e.Kind(), failures) },
 		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice.Reason != fault.StillRunning && advice != fault.Retry{},
+	}
+	if later := advice.Reason == fault.NotNow || advice.Reason == fault.StillRunning; later && advice.Effect != fault.EffectUnknown {
+		f.final = false
 	}
 	if advice.Effect == fault.EffectUnknown || advice.Effect == fault.EffectCommitted {
 		f.text = words.Ended(f.text) + " " + lookFirst

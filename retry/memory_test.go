@@ -320,3 +320,18 @@ func TestTheArgumentsOfOthersAreNotRead(t *testing.T) {
 	require.LessOrEqual(t, allocs("bob", "pay"), before+5)
 	require.Greater(t, allocs("ann", "pay"), before+1000, "hers are: the call is refused by them")
 }
+
+// Names of any length, which a caller may invent where calls are passed on, take no more room than others.
+func TestLongNamesTakeNoRoom(t *testing.T) {
+	var o others
+	long := strings.Repeat("x", 1<<20)
+	for _, owner := range []string{"ann", "bob", long} {
+		o.failed(&identity{target: long, owner: owner}, false, 0)
+	}
+	require.NotEmpty(t, o.failed(&identity{target: long, owner: "ann"}, false, 0))
+	require.Empty(t, o.failed(&identity{target: long + "y", owner: "ann"}, false, 0))
+	_, known := o.tools.Get(long)
+	require.False(t, known)
+	o.worked(long)
+	require.Empty(t, o.failed(&identity{target: long, owner: "ann"}, false, 0))
+}

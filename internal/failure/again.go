@@ -162,7 +162,7 @@ func Again(k *Known, at Situation) Answer {
 	case a.Effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, a.By = false, a.Effect, a.Proof
 	case a.Effect == fault.EffectNone:
-		a.nothing(&at, &r, own, can)
+		once = a.nothing(k, &at, &r, own, can)
 	case a.Effect == "" && onPurpose: // the answer holds whatever a repetition does
 	case at.safety() >= Idempotent:
 		if once = a.harmless(k, can, at.safety() == Idempotent, &r); at.safety() == Reads {
@@ -191,6 +191,8 @@ func Again(k *Known, at Situation) Answer {
 	case at.Running != "":
 		r.ShouldRetry, r.MaxAttempts, r.Reason, a.By = false, 0, fault.StillRunning, classify.Cut
 		r.Fact = strings.Clone(at.Running) // a copy, so that the functions of at stay on the stack
+	case r.Reason == fault.NotNow && !r.ShouldRetry: // another server has said so
+		r.RetryAfterSeconds = math.Ceil(classify.Seconds(own.RetryAfterSeconds).Seconds())
 	case r.ShouldRetry && !once:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
 	case r.Reason == "" && r.Effect != fault.EffectUnknown && can.by == classify.ByChoice && !r.Partial && !declined:
@@ -209,8 +211,8 @@ func (k *Known) own() (own fault.Retry, said bool) {
 	return own, said && !own.Unknown
 }
 
-// nothing decides about a call that changed nothing.
-func (a *Answer) nothing(at *Situation, r *fault.Retry, own fault.Retry, can word) {
+// nothing decides about a call that changed nothing. once is that of harmless.
+func (a *Answer) nothing(k *Known, at *Situation, r *fault.Retry, own fault.Retry, can word) (once bool) {
 	if can.by.Derived() {
 		a.By = a.Proof
 	}
@@ -218,6 +220,14 @@ func (a *Answer) nothing(at *Situation, r *fault.Retry, own fault.Retry, can wor
 	if own.Effect == a.Effect || telling && (at.Costly || at.safety() != Reads) { // else it is obvious
 		r.Effect = a.Effect
 	}
+	switch {
+	case r.ShouldRetry || !can.by.Derived() || !k.unexpected(): // no more is known of the cause than that nothing was changed
+	case k.Shown || at.safety() < Idempotent:
+		r.Unknown, r.Reason = true, ""
+	default:
+		r.ShouldRetry, r.MaxAttempts, r.Reason, once = true, 2, onceMore, true
+	}
+	return once
 }
 
 // asked returns the wait that a service asked for, and nothing else.
@@ -373,7 +383,7 @@ func (k *Known) error(row *kinds.Row) word {
 func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Counts) {
 	sentence, last := "", !passes
 	switch {
-	case r.Reason == fault.StillRunning:
+	case r.Reason == fault.StillRunning, r.Reason == fault.NotNow:
 		return
 	case r.ShouldRetry && n.Limit > 0 && n.Attempts >= n.Limit: // somebody said how often
 		r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds = false, 0, 0
