@@ -210,10 +210,10 @@ func TestOneProbeAtATime(t *testing.T) {
 		m := newMemory(64)
 		f := failing{keep: time.Hour, refuseAfter: 1}
 		require.Equal(t, 30*time.Second, m.failed(m.call("ann", 1), f).rest)
-		for _, pause := range []time.Duration{30, 60, 120, 120} {
-			require.Equal(t, pause*time.Second, m.closed(m.call("ann", 1)).rest)
+		for _, pause := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 2 * time.Minute} {
+			require.Equal(t, pause, m.closed(m.call("ann", 1)).rest)
 			require.Zero(t, m.closed(m.call("bob", 1)), "nobody is refused for another")
-			time.Sleep(pause * time.Second)
+			time.Sleep(pause)
 			require.Zero(t, m.closed(m.call("ann", 1)), "one run after the pause")
 			require.True(t, m.closed(m.call("ann", 1)).refused, "which is running")
 			require.Positive(t, m.failed(m.call("ann", 1), f).rest)

@@ -81,7 +81,7 @@ func TestAnOutageIsSurvived(t *testing.T) {
 
 func retryError(t *testing.T, status int, header http.Header) error {
 	t.Helper()
-	err := retry.FromResponse(&http.Response{StatusCode: status, Header: header, Body: http.NoBody, Request: &http.Request{Method: "GET"}})
+	err := retry.FromResponse(&http.Response{StatusCode: status, Header: header, Body: http.NoBody, Request: &http.Request{Method: http.MethodGet}})
 	require.Error(t, err)
 	return err
 }

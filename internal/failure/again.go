@@ -381,7 +381,8 @@ func (k *Known) error(row *kinds.Row) word {
 // "no": it proves nothing about the service. once means that the cause is unknown, and one more try does
 // no harm.
 func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Counts) {
-	sentence, last := "", !passes
+	var sentence string
+	last := !passes
 	switch {
 	case r.Reason == fault.StillRunning, r.Reason == fault.NotNow:
 		return
