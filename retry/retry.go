@@ -58,7 +58,8 @@
 // the session, else, on a server that is not reached by HTTP, the connection. If none is
 // known, as on a stateless HTTP server without authentication, nothing is counted: one
 // caller must not hinder another. Calls that ran at the same time count as one. All calls of one tool
-// share the waits of its outage: a call before its time is told what is left of the wait. The memory
+// share the waits of its outage: a call before its time is told what is left of the wait. A wait that
+// somebody stated is that of its call; other arguments wait for twelve times the first wait at most. The memory
 // is bounded, and old calls are forgotten. It holds hashes of arguments and
 // errors and, of a call that is refused, about 1,000 bytes of public words at most.
 //
