@@ -269,7 +269,7 @@ func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes
 	f := failing{
 		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, cut: cut, asked: asked, straggler: straggler,
 		wait:  func(failures int) time.Duration { return g.wait(e.Kind(), failures) },
-		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice != fault.Retry{},
+		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice.Reason != fault.StillRunning && advice != fault.Retry{},
 	}
 	if later := advice.Reason == fault.NotNow || advice.Reason == fault.StillRunning; later && advice.Effect != fault.EffectUnknown {
 		f.final = false
@@ -295,13 +295,13 @@ func broken(kind fault.Kind) bool {
 }
 
 // wait returns how long to wait after an outage has cost this many waits, in whole seconds: one, three,
-// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a fifth
+// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a quarter
 // longer, never shorter, so that callers that failed together do not come back together.
 func (g *guide) wait(kind fault.Kind, waits int) time.Duration {
 	factors := []float64{1, 3, 9, 12}
 	if kind == fault.KindRateLimited {
 		factors = []float64{6, 12}
 	}
-	seconds := g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)] * (1 + rand.Float64()/5)
-	return time.Duration(math.Ceil(min(seconds, maxKeep.Seconds()))) * time.Second
+	seconds := math.Ceil(g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)])
+	return time.Duration(min(seconds*(1+rand.Float64()/4), maxKeep.Seconds())) * time.Second // whole seconds
 }

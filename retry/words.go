@@ -88,7 +88,7 @@ func refusal(p pause) *fault.Error {
 	if p.running > 0 {
 		return fault.New(fault.KindRepeatedFailure, "this exact call was given up and has not ended, so it was not made a second time").
 			Suggest(failure.AskForLess).
-			WithRetry(fault.Retry{Reason: fault.StillRunning, Fact: failure.StillRunning(p.running)})
+			WithRetry(fault.Retry{Reason: fault.StillRunning, Effect: fault.EffectUnknown, Fact: failure.StillRunning(p.running)})
 	}
 	what, other := failure.ThisCallFailed(p.failures, 0), "Calls with other arguments are made as before"
 	if p.streak {

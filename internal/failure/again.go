@@ -400,7 +400,9 @@ func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Cou
 		r.Fact = cmp.Or(r.Fact, n.Fact)
 		return
 	case n.Same > 0:
-		sentence = ThisCallFailed(n.Same, n.Lasts) + " with the same error"
+		if sentence = ThisCallFailed(n.Same, n.Lasts); n.Same > 1 {
+			sentence += " with the same error"
+		}
 	case n.Streak > 0:
 		sentence = TheToolFailed(n.Streak)
 	case once && n.Attempts > 1, passes && (a.By == classify.Nobody || r.Unknown) && n.Attempts > 2:
