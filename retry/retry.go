@@ -70,8 +70,8 @@
 // Failures count for a whole tool only if they show that it, or what it needs, is broken and stays so. A
 // tool that is polled returns [NotReady], which is not counted.
 //
-// A call that package deadline has answered although its handler still runs is not made again while it
-// runs, unless its tool only reads.
+// A call that package deadline has answered although its handler still runs, or that its caller gave up, is
+// not made again while it runs, unless its tool only reads.
 package retry
 
 import (
