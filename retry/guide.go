@@ -86,7 +86,11 @@ func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next 
 
 // AtFailure counts a failure and adds guidance to it.
 func (g *guide) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
-	if f.Guided() || c.RefusedBy() == refusing || c.GivenUp() || f.OwnWords() { // a caller that has gone reads nothing, and the cause of a tool's own words is unknown
+	if c.GivenUp() { // its caller reads nothing, but may call again
+		g.leave(c, at)
+		return
+	}
+	if f.Guided() || c.RefusedBy() == refusing || f.OwnWords() { // the cause of a tool's own words is unknown
 		return
 	}
 	what := g.identify(c, at.Req, g.locate(at.Ctx, at.Req))
@@ -95,6 +99,20 @@ func (g *guide) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
 		g.together(batch, &what)
 	}
 	g.advise(at.Ctx, c, at.Req, at.Next, f, &what)
+}
+
+// leave remembers the handler of a call that its caller gave up, as long as it runs and may write.
+func (g *guide) leave(c *call.Call, at call.Entry) {
+	s := c.Straggler()
+	if !s.Running() {
+		return
+	}
+	if what := g.identify(c, at.Req, g.locate(at.Ctx, at.Req)); what.identified && g.safety(at.Ctx, c, at.Next) != failure.Reads {
+		g.seen.update(&what, func(k *tally) {
+			n := k.add(what.call, &what)
+			n.stragglers = append(n.stragglers, s)
+		})
+	}
 }
 
 // refusing is the name of this package in [call.Call.Refused].

@@ -58,7 +58,8 @@
 // the session, else, on a server that is not reached by HTTP, the connection. If none is
 // known, as on a stateless HTTP server without authentication, nothing is counted: one
 // caller must not hinder another. Calls that ran at the same time count as one. All calls that
-// one caller makes of a tool share the waits of its outage: a call before its time is told what is left. The memory
+// one caller makes of a tool share the waits of its outage: a call before its time is told what is left. A
+// wait that somebody stated is that of its call; other arguments wait for twelve times the first at most. The memory
 // is bounded, and old calls are forgotten. It holds hashes of arguments and
 // errors and, of a call that is refused, about 1,000 bytes of public words at most.
 //
@@ -69,8 +70,8 @@
 // Failures count for a whole tool only if they show that it, or what it needs, is broken and stays so. A
 // tool that is polled returns [NotReady], which is not counted.
 //
-// A call that package deadline has answered although its handler still runs is not made again while it
-// runs, unless its tool only reads.
+// A call that package deadline has answered although its handler still runs, or that its caller gave up, is
+// not made again while it runs, unless its tool only reads.
 package retry
 
 import (
