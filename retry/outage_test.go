@@ -284,7 +284,7 @@ func TestACallThatRunsIntoItsLimit(t *testing.T) {
 		})
 		waits, last := obey(t, s, nil)
 		require.Len(t, waits, 2)
-		require.Contains(t, last.Text(), "\nRetry: not now. It has failed for 6")
+		require.Contains(t, last.Text(), "\nSuggestion: Ask for less at a time, or for another form, if the tool allows it.\nRetry: not now. It has failed for 6")
 		require.Contains(t, last.Text(), " (3 calls). Tell the user; it may work again later.")
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -28,8 +29,8 @@ func NotReady(what string, after time.Duration) *fault.Error {
 func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 	kind, own, again := e.Kind(), e.Suggestion(), a.Retry.ShouldRetry
 	_, said := e.Retry()
-	if a.Retry.Reason == fault.StillRunning {
-		return own
+	if cut := f.View().By == classify.Cut && a.Retry.Effect != fault.EffectUnknown; cut || a.Retry.Reason == fault.StillRunning {
+		return own // to ask for less
 	}
 	done := a.Retry.Effect == fault.EffectUnknown || a.Retry.Effect == fault.EffectCommitted
 	if done && (!f.Worded() && !f.View().Chosen || own == fault.Generic(kind).Suggestion()) {
