@@ -50,6 +50,7 @@ func commands() []command {
 		configCommand(),
 		checkCommand(),
 		compareCommand(),
+		logCommand(),
 		versionCommand(),
 		completionCommand(),
 		helpCommand(),

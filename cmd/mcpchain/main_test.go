@@ -51,7 +51,7 @@ func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		out, _, status := executed(t, "completion", shell)
 		require.Zero(t, status)
-		require.Contains(t, out, "run config check compare version completion help")
+		require.Contains(t, out, "run config check compare log version completion help")
 		require.Contains(t, out, "write-baseline")
 		require.Contains(t, out, "serial-writes")
 	}
