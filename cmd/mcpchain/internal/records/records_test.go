@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -92,54 +93,27 @@ func call(at int, level, tool, outcome, kind string, ms float64, more string) st
 
 // log is one in which the newest records stand first, as in files that were rotated and are read as a shell sorts them.
 func log() string {
-	return call(30, "ERROR", "pay", "panic", "internal_error", 2, `,"error":"panic: \u001b[31mred","effect":"unknown"`) +
-		call(20, "INFO", "pay", "validation", "validation_error", 1, `,"error":"why","fault":{"message":"Argument 'n' is missing."}`) +
-		line(20, "INFO", "mcpchain: observed: a failure was sent as it came", `,"tool":"pay","reference":"id-20","sent":"first\nsecond","would_send":"Validation Error: no"`) +
+	return call(30, "ERROR", "pay", "panic", "internal_error", 2, `,"error":"panic: index out of range","effect":"unknown"`) +
+		call(20, "INFO", "pay", "validation", "validation_error", 1, `,"error":"why","fault":{"message":"Argument 'cents' is required: expected a number."}`) +
+		line(20, "INFO", "mcpchain: observed: a failure was sent as it came", `,"tool":"pay","reference":"id-20","sent":"missing properties:\n[cents]","would_send":"Validation Error: Argument 'cents' is required: expected a number.\nRetry: only with corrected arguments."`) +
 		"a line of the server\n" +
 		call(10, "DEBUG", "search", "ok", "", 1500, "") +
 		call(11, "DEBUG", "ask", "input_required", "", 0, "") +
-		call(12, "WARN", "search", "timeout", "timeout", 2500, `,"error":"too late"`) +
-		call(13, "WARN", "search", "timeout", "timeout", 2600, `,"error":"later"`) +
+		call(12, "WARN", "search", "timeout", "timeout", 2500, `,"error":"the service did not answer"`) +
+		call(13, "WARN", "search", "timeout", "timeout", 2600, `,"error":"the service did\u001b[31m not answer"`) +
 		line(14, "ERROR", "the server ended, and is started again", `,"how":"signal: killed"`) +
 		line(15, "INFO", "the server runs", `,"pid":17`)
 }
 
+// docs/log.md shows it.
 func TestWriteText(t *testing.T) {
 	var s records.Summary
 	require.NoError(t, records.Read(strings.NewReader(log()), s.Add))
 	var b bytes.Buffer
 	s.WriteText(&b)
-	const want = `2026-11-29 10:00:10 to 2026-11-29 10:00:30: 4 calls failed (1 with an unknown effect), 2 succeeded.
-1 line is not a record, and left out.
-
-WHAT FAILED
-  2  search  timeout           last 2026-11-29 10:00:13  later
-  1  pay     panic             last 2026-11-29 10:00:30  panic: red
-  1  pay     validation_error  last 2026-11-29 10:00:20  Argument 'n' is missing.
-
-WHAT ELSE WENT WRONG
-  1  ERROR  the server ended, and is started again  last 2026-11-29 10:00:14  signal: killed
-
-THE SLOWEST CALLS
-  2.6s  search  timeout           2026-11-29 10:00:13  id-13
-  2.5s  search  timeout           2026-11-29 10:00:12  id-12
-  1.5s  search  ok                2026-11-29 10:00:10  id-10
-  2ms   pay     panic             2026-11-29 10:00:30  id-30
-  1ms   pay     validation_error  2026-11-29 10:00:20  id-20
-
-THE NEWEST FAILURES
-  2026-11-29 10:00:30  pay     panic             2ms   id-30  panic: red
-  2026-11-29 10:00:20  pay     validation_error  1ms   id-20  Argument 'n' is missing.
-  2026-11-29 10:00:13  search  timeout           2.6s  id-13  later
-  2026-11-29 10:00:12  search  timeout           2.5s  id-12  too late
-
-WHAT WOULD HAVE BEEN SENT WITHOUT OBSERVE
-  pay, validation_error: 1 time, the last id-20
-    sent        first
-                second
-    would send  Validation Error: no
-`
-	require.Equal(t, want, b.String())
+	want, err := os.ReadFile("../../testdata/log.golden")
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String())
 }
 
 // However many names callers invent, and however long a log is, what is kept of it is bounded.
@@ -169,8 +143,8 @@ func TestWritePage(t *testing.T) {
 	out := b.String()
 	require.Contains(t, out, "<title>What failed: week.log</title>")
 	require.Contains(t, out, "&lt;b&gt;bold&lt;/b&gt;")
-	require.Contains(t, out, "<pre>first\nsecond</pre>")
-	require.Contains(t, out, "<pre>Argument &#39;n&#39; is missing.</pre>\n<pre>why</pre>", "what the caller read, and its cause")
+	require.Contains(t, out, "<pre>missing properties:\n[cents]</pre>")
+	require.Contains(t, out, "<pre>Argument &#39;cents&#39; is required: expected a number.</pre>\n<pre>why</pre>", "what the caller read, and its cause")
 	require.Contains(t, out, `<span class="mark bad">panic</span>`)
 	require.NotContains(t, out, "<script")
 	require.NotContains(t, out, "\x1b")

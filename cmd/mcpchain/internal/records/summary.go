@@ -76,6 +76,7 @@ type Summary struct {
 
 	Records, Others int // lines that are records, and lines that are not
 	Calls, Failures int
+	Changed         int     // answers that would have been others without Observe
 	Unknown         int     // failures of which it is not known whether they took effect
 	Failed          Section // calls, by what was called and the kind of the failure
 	Observed        Section // what would have been sent, by the same
@@ -104,6 +105,7 @@ func (s *Summary) Add(r *Record) {
 	case r.Call():
 		s.call(r)
 	case r.Observed():
+		s.Changed++
 		kind := s.kinds[r.Reference()]
 		if strings.Contains(r.Message, "refused") {
 			kind = "refused"
