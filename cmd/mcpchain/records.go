@@ -1,14 +1,13 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/records"
@@ -26,7 +25,6 @@ func logCommand() command {
 // A logFlag is what the command line of log says.
 type logFlag struct {
 	html, reference string
-	follow          bool
 }
 
 func logFlags() (*flag.FlagSet, *logFlag) {
@@ -34,7 +32,6 @@ func logFlags() (*flag.FlagSet, *logFlag) {
 	flags := flag.NewFlagSet("mcpchain log", flag.ContinueOnError)
 	flags.StringVar(&f.html, "html", "", "write a page for a browser into this `FILE`, too")
 	flags.StringVar(&f.reference, "reference", "", "show all records of the call with this `ID`, and no others")
-	flags.BoolVar(&f.follow, "follow", false, "go on, and show what fails as it is written")
 	return flags, f
 }
 
@@ -57,18 +54,11 @@ func runLog(args []string, std streams) int {
 			fmt.Fprintln(std.err, "mcpchain log: reading standard input; name a file to read that")
 		}
 	}
-	var err error
-	switch {
-	case f.follow && (f.html != "" || len(files) > 1):
-		err = errors.New("-follow takes one file, and no -html")
-	case f.reference != "" && f.html != "":
-		err = errors.New("say either -reference or -html")
-	}
-	if err != nil {
-		fmt.Fprintln(std.err, "mcpchain log:", err)
+	if f.reference != "" && f.html != "" {
+		fmt.Fprintln(std.err, "mcpchain log: say either -reference or -html")
 		return exitUsage
 	}
-	if err := f.log(context.Background(), files, std); err != nil {
+	if err := f.log(files, std); err != nil {
 		fmt.Fprintln(std.err, "mcpchain log:", err)
 		return exitFailed
 	}
@@ -76,7 +66,7 @@ func runLog(args []string, std streams) int {
 }
 
 // log reads the files, and writes what they say.
-func (f *logFlag) log(ctx context.Context, files []string, std streams) error {
+func (f *logFlag) log(files []string, std streams) error {
 	var s records.Summary
 	found := 0
 	for _, name := range files {
@@ -88,19 +78,12 @@ func (f *logFlag) log(ctx context.Context, files []string, std streams) error {
 			}
 			defer file.Close() //nolint:gocritic // few, until the end
 			from = file
-			if f.follow {
-				from = &growing{ctx, file}
-			}
 		}
 		if err := records.Read(from, func(r *records.Record) {
 			s.Add(r)
-			switch {
-			case r == nil || f.reference != "" && !r.About(f.reference):
-			case f.reference != "":
+			if f.reference != "" && r != nil && r.About(f.reference) {
 				found++
 				r.WriteWhole(std.out)
-			case f.follow && r.Notable():
-				fmt.Fprintln(std.out, strings.NewReplacer("\t\t", "  ", "\t", "  ").Replace(r.Line()))
 			}
 		}); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -111,40 +94,16 @@ func (f *logFlag) log(ctx context.Context, files []string, std streams) error {
 		return errors.New("no line is a record of slog, as JSON or as text: is it the log of mcpchain run, or of a server with the library?")
 	case f.reference != "" && found == 0:
 		return fmt.Errorf("no record has the reference %q; the log goes from %s to %s", f.reference, s.From.Format(time.DateTime), s.To.Format(time.DateTime))
-	case f.reference != "" || f.follow:
+	case f.reference != "":
 		return nil
 	}
 	s.WriteText(std.out)
 	if f.html == "" {
 		return nil
 	}
-	page, err := os.OpenFile(f.html, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // the user names it
-	if err != nil {
+	var page bytes.Buffer
+	if err := s.WritePage(&page, filepath.Base(files[0])); err != nil {
 		return err
 	}
-	defer page.Close() //nolint:errcheck // closed below
-	if err := s.WritePage(page, filepath.Base(files[0])); err != nil {
-		return err
-	}
-	return page.Close()
-}
-
-// A growing file is read until the context ends: at its end, more is waited for.
-type growing struct {
-	ctx  context.Context //nolint:containedctx // of its only reader
-	file *os.File
-}
-
-func (g *growing) Read(into []byte) (int, error) {
-	for {
-		n, err := g.file.Read(into)
-		if n > 0 || !errors.Is(err, io.EOF) {
-			return n, err
-		}
-		select {
-		case <-g.ctx.Done():
-			return 0, io.EOF
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+	return os.WriteFile(f.html, page.Bytes(), 0o600)
 }

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -62,7 +58,6 @@ func TestLogSaysWhatIsWrong(t *testing.T) {
 		"no line is a record of slog": {"log"},
 		"no record has the reference \"id\"; the log goes from 2026-11-29 10:00:01 to": {"log", path, "-reference", "id"},
 		"no-such-file":                   {"log", filepath.Join(t.TempDir(), "no-such-file")},
-		"-follow takes one file":         {"log", "-follow", path, path},
 		"say either -reference or -html": {"log", "-reference", "id-1", "-html", "x", path},
 		`did you mean "-html"?`:          {"log", "-htm", "x", path},
 	} {
@@ -72,35 +67,4 @@ func TestLogSaysWhatIsWrong(t *testing.T) {
 		require.True(t, strings.HasPrefix(errs, "mcpchain log: "), errs)
 		require.Contains(t, errs, want)
 	}
-}
-
-// What fails is shown as it is written, and a line that is not yet whole is waited for.
-func TestFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := logFile(t, failedRecord+otherRecord)
-		writes, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-		require.NoError(t, err)
-		defer writes.Close()
-		ctx, stop := context.WithCancel(t.Context())
-		var out, errs buffer
-		ended := make(chan error, 1)
-		go func() {
-			ended <- (&logFlag{follow: true}).log(ctx, []string{path}, streams{out: &out, err: &errs})
-		}()
-		lines := func() int { return bytes.Count(out.Bytes(), []byte("\n")) }
-		synctest.Wait()
-		require.Equal(t, 1, lines(), "the success is not shown")
-		_, err = writes.WriteString(partRecord[:50])
-		require.NoError(t, err)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Equal(t, 1, lines())
-		_, err = writes.WriteString(partRecord[50:])
-		require.NoError(t, err)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Contains(t, out.String(), "10:00:02  mail  tool_error  id-1.0  mail\n")
-		stop()
-		require.NoError(t, <-ended)
-	})
 }

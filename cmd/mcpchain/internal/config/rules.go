@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -73,22 +72,11 @@ func (r *Rule) checkGroups() error {
 		case r.pattern == nil && (err == nil || found[1] != ""):
 			return fmt.Errorf(`"message" has %s, but only a "pattern" has groups`, found[0])
 		case r.pattern == nil, err == nil && number <= r.pattern.NumSubexp(), r.pattern.SubexpIndex(name) >= 0:
-		case r.pattern.NumSubexp() == 0:
-			return fmt.Errorf(`"message" has %s, but "pattern" has no group: put what it stands for in parentheses, or write $$ for a dollar`, found[0])
 		default:
-			return fmt.Errorf(`"message" has %s, but the groups of "pattern" are %s; write $$ for a dollar`, found[0], groupsOf(r.pattern))
+			return fmt.Errorf(`"message" has %s, which is not a group of "pattern": write (...) there for $1, ${1} before a letter, and $$ for a dollar`, found[0])
 		}
 	}
 	return nil
-}
-
-// groupsOf lists the groups of a pattern as a message names them.
-func groupsOf(pattern *regexp.Regexp) string {
-	var names []string
-	for i, name := range pattern.SubexpNames()[1:] {
-		names = append(names, fmt.Sprintf("${%s}", cmp.Or(name, strconv.Itoa(i+1))))
-	}
-	return words.List(names, "and")
 }
 
 // kindNames are those of package fault. Clients know what to do about them, and about no other.

@@ -33,22 +33,5 @@ func Schema() ([]byte, error) {
 		}
 	}
 	s.Properties["reader"].Enum = []any{"operator", "trusted", "anyone"}
-	withoutNull(s)
 	return json.MarshalIndent(s, "", "  ")
-}
-
-// withoutNull forbids null, which stands for a list or an object in Go only.
-func withoutNull(s *jsonschema.Schema) {
-	if s == nil {
-		return
-	}
-	s.Types = slices.DeleteFunc(s.Types, func(name string) bool { return name == "null" })
-	if len(s.Types) == 1 {
-		s.Type, s.Types = s.Types[0], nil
-	}
-	withoutNull(s.Items)
-	withoutNull(s.AdditionalProperties)
-	for _, of := range s.Properties {
-		withoutNull(of)
-	}
 }

@@ -14,7 +14,6 @@ import (
 var body string
 
 var logPage = page.New(body, template.FuncMap{
-	"took":  Took,
 	"short": short,
 	"text":  func(text string) string { return words.Clip(words.Clean(text), 8<<10) },
 	"part":  func(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) },

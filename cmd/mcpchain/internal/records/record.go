@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,15 +23,24 @@ import (
 // An Attr is an attribute of a record. The name of one in a group begins with that of the group and a dot.
 type Attr struct{ Key, Value string }
 
-// A Record is a line of a log.
+// A Record is a line of a log. What it does not say is zero.
 type Record struct {
 	Time    time.Time
 	Level   slog.Level
 	Message string
 	Attrs   []Attr // all others, in their order
+
+	Call      bool   // it says how a call, or a part of one, has ended
+	Failed    bool   // that has failed
+	Observed  bool   // it says what would have been sent in the place of what was sent
+	Name      string // what was called
+	Kind      string // of a failure, and the outcome of another call
+	Reference string
+	Text      string // what was wrong: first what was written for the caller
+	Took      time.Duration
 }
 
-// Get returns the first attribute that has one of these names and is not empty.
+// Get returns the first attribute of the first of these names that has one.
 func (r *Record) Get(keys ...string) string {
 	for _, key := range keys {
 		for _, a := range r.Attrs {
@@ -39,45 +50,6 @@ func (r *Record) Get(keys ...string) string {
 		}
 	}
 	return ""
-}
-
-// Call reports whether it is the record of a call, or of a part of one, that has ended.
-func (r *Record) Call() bool { return r.Message == "mcp call" || r.Message == "mcp part of a call" }
-
-// Failed reports whether it is the record of a call that has failed.
-func (r *Record) Failed() bool {
-	outcome := r.Get("outcome")
-	return r.Call() && outcome != "ok" && outcome != "input_required"
-}
-
-// Observed reports whether it says what would have been sent in the place of what was sent.
-func (r *Record) Observed() bool { return r.Get("would_send") != "" }
-
-// Name returns what was called.
-func (r *Record) Name() string { return r.Get("tool", "prompt", "resource", "method") }
-
-// Kind returns the kind of a failure, and the outcome of another call. A panic is a kind of its own: callers are told
-// that it is an internal error.
-func (r *Record) Kind() string {
-	if outcome := r.Get("outcome"); outcome == "panic" {
-		return outcome
-	}
-	return r.Get("kind", "outcome")
-}
-
-// Reference returns the ID of the call that the record is about.
-func (r *Record) Reference() string { return r.Get("reference") }
-
-// Text returns what was wrong: first what was written for the caller.
-func (r *Record) Text() string { return r.Get("fault.message", "error", "how", "reason", "tool") }
-
-// Took returns how long the call took, zero if the record does not say it.
-func (r *Record) Took() time.Duration {
-	ms, err := strconv.ParseFloat(r.Get("duration_ms"), 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(ms * float64(time.Millisecond)).Round(time.Microsecond)
 }
 
 // longest is the longest line that is read. A record has two texts of 64 KiB and a stack.
@@ -115,41 +87,28 @@ func (r *Record) json(line []byte) bool {
 	return r.value(dec, "") == nil && r.head()
 }
 
-// value reads a value, and objects in it as groups.
+// value reads a value, and objects as groups.
 func (r *Record) value(dec *jsontext.Decoder, key string) error {
-	switch dec.PeekKind() {
-	case '{':
-		if _, err := dec.ReadToken(); err != nil {
-			return err
-		}
-		for dec.PeekKind() != '}' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return err
-			}
-			in := name.String()
-			if key != "" {
-				in = key + "." + in
-			}
-			if err := r.value(dec, in); err != nil {
-				return err
-			}
-		}
-		_, err := dec.ReadToken()
-		return err
-	case '"':
-		text, err := dec.ReadToken()
-		if err == nil {
-			r.Attrs = append(r.Attrs, Attr{key, text.String()})
-		}
-		return err
-	default:
+	if dec.PeekKind() != '{' {
 		raw, err := dec.ReadValue()
-		if err == nil {
-			r.Attrs = append(r.Attrs, Attr{key, string(raw)})
+		text, other := jsontext.AppendUnquote(nil, raw)
+		if other != nil { // than a string
+			text = raw
 		}
+		r.Attrs = append(r.Attrs, Attr{strings.TrimPrefix(key, "."), string(text)})
 		return err
 	}
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() == '"' {
+		var name jsontext.Token
+		if name, err = dec.ReadToken(); err == nil {
+			err = r.value(dec, key+"."+name.String())
+		}
+	}
+	if err == nil {
+		_, err = dec.ReadToken()
+	}
+	return err
 }
 
 func (r *Record) text(line string) bool {
@@ -179,11 +138,11 @@ func part(text, end string) (found, rest string, ok bool) {
 		found, err := strconv.Unquote(quoted)
 		return found, text[len(quoted):], err == nil
 	}
-	at := strings.Index(text+end, end)
-	return text[:at], text[at:], true
+	found, _, _ = strings.Cut(text, end)
+	return found, text[len(found):], true
 }
 
-// head takes the time, the level and the message out of the attributes. It reports whether all were there.
+// head reads what has a field. It reports whether a time, a level and a message were there.
 func (r *Record) head() bool {
 	at, err := time.Parse(time.RFC3339Nano, r.Get(slog.TimeKey))
 	level := r.Level.UnmarshalText([]byte(r.Get(slog.LevelKey)))
@@ -191,15 +150,20 @@ func (r *Record) head() bool {
 	if err != nil || level != nil || r.Message == "" {
 		return false
 	}
-	head := map[string]bool{slog.TimeKey: true, slog.LevelKey: true, slog.MessageKey: true}
-	kept := r.Attrs[:0]
-	for _, a := range r.Attrs {
-		if head[a.Key] {
-			head[a.Key] = false // an attribute of the program may have the same name
-			continue
-		}
-		kept = append(kept, a)
+	for _, key := range []string{slog.TimeKey, slog.LevelKey, slog.MessageKey} { // an attribute of the program may have the same name
+		i := slices.IndexFunc(r.Attrs, func(a Attr) bool { return a.Key == key })
+		r.Attrs = slices.Delete(r.Attrs, i, i+1)
 	}
-	r.Attrs = kept
+	outcome := r.Get("outcome")
+	r.Call = r.Message == "mcp call" || r.Message == "mcp part of a call"
+	r.Failed = r.Call && outcome != "ok" && outcome != "input_required"
+	r.Observed = r.Get("would_send") != ""
+	r.Name, r.Reference = r.Get("tool", "prompt", "resource", "method"), r.Get("reference")
+	r.Text = r.Get("fault.message", "error", "how", "reason", "tool")
+	if r.Kind = r.Get("kind", "outcome"); outcome == "panic" { // callers are told that it is an internal error
+		r.Kind = outcome
+	}
+	ms, _ := strconv.ParseFloat(r.Get("duration_ms"), 64)
+	r.Took = time.Duration(math.Round(ms)) * time.Millisecond
 	return true
 }

@@ -20,7 +20,6 @@ type Group struct {
 	Name, Kind string
 	Level      slog.Level // the highest
 	Count      int
-	First      time.Time
 	Newest     []*Record // the last first
 }
 
@@ -37,15 +36,12 @@ func (s Section) add(name, kind string, r *Record) {
 		g = s[[2]string{name, kind}]
 	}
 	if g == nil {
-		g = &Group{Name: name, Kind: kind, Level: r.Level, First: r.Time}
+		g = &Group{Name: name, Kind: kind, Level: r.Level}
 		s[[2]string{name, kind}] = g
 	}
 	g.Count++
 	g.Level = max(g.Level, r.Level)
 	g.Newest = keep(g.Newest, r, examples, newer)
-	if r.Time.Before(g.First) {
-		g.First = r.Time
-	}
 }
 
 // keep puts a record into a sorted list, and returns so many of the first.
@@ -56,7 +52,7 @@ func keep(list []*Record, r *Record, limit int, order func(a, b *Record) int) []
 }
 
 func newer(a, b *Record) int  { return b.Time.Compare(a.Time) }
-func slower(a, b *Record) int { return cmp.Compare(b.Took(), a.Took()) }
+func slower(a, b *Record) int { return cmp.Compare(b.Took, a.Took) }
 
 // Sorted returns the groups: the one with the most records first.
 func (s Section) Sorted() []*Group {
@@ -102,15 +98,15 @@ func (s *Summary) Add(r *Record) {
 		s.To = r.Time
 	}
 	switch {
-	case r.Call():
+	case r.Call:
 		s.call(r)
-	case r.Observed():
+	case r.Observed:
 		s.Changed++
-		kind := s.kinds[r.Reference()]
+		kind := s.kinds[r.Reference]
 		if strings.Contains(r.Message, "refused") {
 			kind = "refused"
 		}
-		s.Observed.add(r.Name(), kind, r)
+		s.Observed.add(r.Name, kind, r)
 	case r.Level >= slog.LevelWarn:
 		s.Said.add(r.Message, "", r)
 	}
@@ -118,20 +114,20 @@ func (s *Summary) Add(r *Record) {
 
 func (s *Summary) call(r *Record) {
 	s.Calls++
-	if r.Took() > 0 {
+	if r.Took > 0 {
 		s.Slowest = keep(s.Slowest, r, most, slower)
 	}
-	if !r.Failed() {
+	if !r.Failed {
 		return
 	}
 	s.Failures++
 	if r.Get("effect") == "unknown" {
 		s.Unknown++
 	}
-	s.Failed.add(r.Name(), r.Kind(), r)
+	s.Failed.add(r.Name, r.Kind, r)
 	s.Newest = keep(s.Newest, r, most, newer)
 	if len(s.kinds) > 4096 { // what would have been sent is recorded right behind its call
 		clear(s.kinds)
 	}
-	s.kinds[r.Reference()] = r.Kind()
+	s.kinds[r.Reference] = r.Kind
 }

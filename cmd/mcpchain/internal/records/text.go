@@ -3,10 +3,8 @@ package records
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/mcpchain/mcpchain/internal/words"
 )
@@ -19,9 +17,6 @@ const (
 
 // Headline says in sentences how much failed.
 func (s *Summary) Headline() string {
-	if s.Records == 0 {
-		return "No line is a record of slog."
-	}
 	headline := fmt.Sprintf("%s to %s: %s failed", s.From.Format(stamp), s.To.Format(stamp), words.Plural(s.Failures, "call"))
 	if s.Unknown > 0 {
 		headline += fmt.Sprintf(" (%d with an unknown effect)", s.Unknown)
@@ -40,19 +35,21 @@ func (s *Summary) WriteText(w io.Writer) {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows(table, "WHAT FAILED", s.Failed.Sorted(), func(g *Group) {
-		fmt.Fprintf(table, "  %d\t%s\t%s\tlast %s\t%s\n", g.Count, short(g.Name), short(g.Kind), g.Last().Time.Format(stamp), short(g.Last().Text()))
+		fmt.Fprintf(table, "  %d\t%s\t%s\tlast %s\t%s\n", g.Count, short(g.Name), short(g.Kind), g.Last().Time.Format(stamp), short(g.Last().Text))
 	})
 	rows(table, "WHAT ELSE WENT WRONG", s.Said.Sorted(), func(g *Group) {
-		fmt.Fprintf(table, "  %d\t%s\t%s\tlast %s\t%s\n", g.Count, g.Level, short(g.Name), g.Last().Time.Format(stamp), short(g.Last().Text()))
+		fmt.Fprintf(table, "  %d\t%s\t%s\tlast %s\t%s\n", g.Count, g.Level, short(g.Name), g.Last().Time.Format(stamp), short(g.Last().Text))
 	})
 	rows(table, "THE SLOWEST CALLS", s.Slowest, func(r *Record) {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", Took(r.Took()), short(r.Name()), short(r.Kind()), r.Time.Format(stamp), short(r.Reference()))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", r.Took, short(r.Name), short(r.Kind), r.Time.Format(stamp), short(r.Reference))
 	})
-	rows(table, "THE NEWEST FAILURES", s.Newest, func(r *Record) { fmt.Fprintln(table, "  "+r.Line()) })
+	rows(table, "THE NEWEST FAILURES", s.Newest, func(r *Record) {
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", r.Time.Format(stamp), short(r.Name), short(r.Kind), r.Took, short(r.Reference), short(r.Text))
+	})
 	_ = table.Flush()
 	rows(w, fmt.Sprintf("WHAT WOULD HAVE BEEN SENT WITHOUT OBSERVE: %s", words.Plural(s.Changed, "answer")), s.Observed.Sorted(), func(g *Group) {
 		last := g.Last()
-		fmt.Fprintf(w, "  %s, %s: %s, the last %s\n", short(g.Name), short(g.Kind), words.Plural(g.Count, "time"), short(last.Reference()))
+		fmt.Fprintf(w, "  %s, %s: %s, the last %s\n", short(g.Name), short(g.Kind), words.Plural(g.Count, "time"), short(last.Reference))
 		fmt.Fprintf(w, "    sent        %s\n    would send  %s\n", indented(last.Get("sent")), indented(last.Get("would_send")))
 	})
 }
@@ -71,15 +68,6 @@ func rows[T any](w io.Writer, title string, all []T, row func(T)) {
 	}
 }
 
-// Line returns the record in one line, for columns.
-func (r *Record) Line() string {
-	name, kind := r.Name(), r.Kind()
-	if !r.Call() {
-		name, kind = r.Message, r.Level.String()
-	}
-	return strings.Join([]string{r.Time.Format(stamp), short(name), short(kind), Took(r.Took()), short(r.Reference()), short(r.Text())}, "\t")
-}
-
 // WriteWhole writes all that a record has.
 func (r *Record) WriteWhole(w io.Writer) {
 	fmt.Fprintf(w, "%s %s %s\n", r.Time.Format(stamp), r.Level, words.Line(r.Message))
@@ -91,25 +79,8 @@ func (r *Record) WriteWhole(w io.Writer) {
 
 // About reports whether the record is about the call with this reference, or about a part of it.
 func (r *Record) About(reference string) bool {
-	of := r.Reference()
+	of := r.Reference
 	return of == reference || strings.HasPrefix(of, reference+".")
-}
-
-// Notable reports whether somebody who watches the log wants to see the record.
-func (r *Record) Notable() bool {
-	return r.Failed() || r.Observed() || !r.Call() && r.Level >= slog.LevelWarn
-}
-
-// Took writes a duration for a table, and nothing for zero.
-func Took(d time.Duration) string {
-	switch {
-	case d == 0:
-		return ""
-	case d < time.Second:
-		return d.Round(100 * time.Microsecond).String()
-	default:
-		return d.Round(10 * time.Millisecond).String()
-	}
 }
 
 func short(text string) string {
