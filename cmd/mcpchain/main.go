@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -113,7 +114,7 @@ func helpCommand() command {
 			fmt.Fprintln(std.err, "mcpchain help:", err)
 			return exitUsage
 		}
-		fmt.Fprintf(std.out, "usage: mcpchain %s %s\n\n%s.\n", c.name, c.usage, words.Capital(c.short))
+		fmt.Fprintf(std.out, "usage: mcpchain %s\n\n%s.\n", strings.TrimSpace(c.name+" "+c.usage), words.Capital(c.short))
 		if c.help != nil {
 			fmt.Fprintln(std.out)
 			c.help(std.out)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -94,6 +96,38 @@ func TestHelpOfRun(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3, strings.Count(out, "\n  mcpchain run "))
+}
+
+// The configurations that docs/program.md shows work, the one without "--" as the one with it.
+func TestTheConfigurationsOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/program.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, blocks, 2)
+	var client struct {
+		Servers map[string]struct{ Args []string } `json:"mcpServers"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(blocks[0][1]), &client))
+	require.Len(t, client.Servers, 2)
+	for _, server := range client.Servers {
+		require.Equal(t, "run", server.Args[0])
+		_, err := config.Parse(server.Args[1:])
+		require.NoError(t, err)
+	}
+	without := regexp.MustCompile("`\"args\": (\\[.*?\\])` does the same").FindSubmatch(page)
+	require.NotNil(t, without)
+	var args []string
+	require.NoError(t, json.Unmarshal(without[1], &args))
+	got, err := config.Parse(args[1:])
+	require.NoError(t, err)
+	want, err := config.Parse(client.Servers["files"].Args[1:])
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	file := filepath.Join(t.TempDir(), "file.json")
+	require.NoError(t, os.WriteFile(file, []byte(blocks[1][1]), 0o600))
+	_, err = config.Parse([]string{"-config", file, "--", "server"})
+	require.NoError(t, err)
 }
 
 func TestWhatWasMeant(t *testing.T) {
