@@ -151,6 +151,8 @@ func (c *Config) read(text []byte) error {
 	switch {
 	case in == "":
 		return errors.New("it is no JSON object with names and values")
+	case in == "mcpServers":
+		return errors.New(`"mcpServers" is for the file of a client, which starts mcpchain run; this one has the settings of that`)
 	case errors.Is(err, json.ErrUnknownName):
 		var names []string
 		for field := range wrong.GoType.Fields() {

@@ -91,6 +91,7 @@ func TestWhatIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"strcit":true}`: `there is no key "strcit"; did you mean "strict"?`,
 		`{"qqqqqq":true}`: `there is no key "qqqqqq"`,
+		`{"mcpServers":{"files":{"command":"npx"}}}`:                                                  `"mcpServers" is for the file of a client`,
 		`{"rules":[{"contain":"x","kind":"not_found","message":"m"}]}`:                                `there is no key "rules[0].contain"; did you mean "contains"?`,
 		`{"rules":[{"contains":"x","kind":"not_found","message":"m","step":{"acton":"x"}}]}`:          `there is no key "rules[0].step.acton"; did you mean "action"?`,
 		`{"rules":[{"kind":"not_found","message":"m"}]}`:                                              `rules[0]: give one of "contains" and "pattern"`,
