@@ -3,14 +3,30 @@ package retry
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpchain/mcpchain/internal/table"
 )
 
 // others knows for whom the tools fail, among all callers, by their names. It is empty while nothing
-// fails. All methods may be called concurrently; of two at once one may go unnoticed.
-type others struct{ tools table.Names[trouble] }
+// fails. All methods may be called concurrently. Names that are long are kept as hashes: a caller of a
+// server that passes calls on may invent any.
+type others struct {
+	mu    sync.Mutex // from Get to Put: a success that went unnoticed would make a sentence false
+	tools table.Names[trouble]
+}
+
+// longName is up to how many bytes a name is kept as it is.
+const longName = 128
+
+// short returns a name, or a hash of one that is long.
+func short(name string) string {
+	if len(name) > longName {
+		return digest(name)
+	}
+	return name
+}
 
 // trouble is what is known of a tool that fails.
 type trouble struct {
@@ -31,7 +47,10 @@ const (
 // only if there are several, and only since which minute.
 func (o *others) failed(what *identity, trusted bool, lasts time.Duration) string {
 	now := time.Now()
-	t, _ := o.tools.Get(what.target)
+	tool, owner := short(what.target), short(what.owner)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t, _ := o.tools.Get(tool)
 	if now.Sub(t.last) > forgetTrouble {
 		t = trouble{}
 	}
@@ -39,10 +58,10 @@ func (o *others) failed(what *identity, trusted bool, lasts time.Duration) strin
 		t.since, t.owners = now, nil
 	}
 	t.last = now
-	if len(t.owners) < severalCallers && !slices.Contains(t.owners, what.owner) {
-		t.owners = append(slices.Clip(t.owners), what.owner)
+	if len(t.owners) < severalCallers && !slices.Contains(t.owners, owner) {
+		t.owners = append(slices.Clip(t.owners), strings.Clone(owner))
 	}
-	o.tools.Put(strings.Clone(what.target), t)
+	o.tools.Put(strings.Clone(tool), t)
 	switch since := t.since.UTC(); {
 	case trusted && !t.worked.IsZero() && now.Sub(t.worked) <= lasts:
 		return "Other calls of this tool have succeeded meanwhile"
@@ -57,6 +76,9 @@ func (o *others) failed(what *identity, trusted bool, lasts time.Duration) strin
 
 // worked notes the success of a call of a tool.
 func (o *others) worked(tool string) {
+	tool = short(tool)
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if t, known := o.tools.Get(tool); known && time.Since(t.last) <= forgetTrouble {
 		t.since, t.worked = time.Time{}, time.Now()
 		o.tools.Put(tool, t)

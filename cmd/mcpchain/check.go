@@ -30,7 +30,7 @@ func checkCommand() command {
 }
 
 // flagNames returns the names of flags, for the completion of shells.
-func flagNames(flags *flag.FlagSet, _ *checkFlag) (names []string) {
+func flagNames(flags *flag.FlagSet, _ any) (names []string) {
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	return names
 }

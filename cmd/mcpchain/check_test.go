@@ -93,7 +93,7 @@ func TestCheckWrongLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"check -ony x -- a":                  `mcpchain check: there is no flag "-ony"; did you mean "-only"?`,
 		"check -quux":                        `mcpchain check: there is no flag "-quux"; "mcpchain help check" lists them`,
-		"check -limit 5 -- a":                `mcpchain check: invalid value "5" for flag -limit: "5" is no duration, such as "30s" or "2m"`,
+		"check -limit 5 -- a":                `mcpchain check: invalid value "5" for flag -limit: "5" has no unit; write "5s" for seconds`,
 		"check -header hunter2 -to http://x": `mcpchain check: a header is written as "NAME: VALUE", such as "Authorization: Bearer TOKEN"`,
 		"check":                              "mcpchain check: there is no server: give its command behind --, or its URL with -to",
 		"compare":                            "mcpchain compare: there is no server: give its command behind --",
@@ -104,7 +104,7 @@ func TestCheckWrongLines(t *testing.T) {
 		require.Empty(t, out, line)
 		require.Equal(t, want+"\n", errs, line)
 	}
-	for _, name := range []string{"check", "compare", "run"} {
+	for _, name := range []string{"check", "compare", "log"} {
 		help, _, _ := executed(t, "help", name)
 		out, errs, status := executed(t, name, "-h")
 		require.Zero(t, status)
