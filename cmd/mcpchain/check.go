@@ -192,7 +192,7 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 		old = leaveOut(report, known)
 		write := reportFormats[f.format]
 		if f.verbose && f.format == "table" {
-			write = func(w io.Writer, r *probe.Report) error { return writeTable(w, r, -1) }
+			write = func(w io.Writer, r *probe.Report) error { return writeTable(w, r, -1, paintOf(w)) }
 		}
 		if f.format == "sarif" {
 			write = func(w io.Writer, r *probe.Report) error { return writeSARIF(w, r, placeOf(o.Command)) }
@@ -214,13 +214,9 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 
 // probed runs the checks. What is checked is shown where it takes longer than two seconds.
 func probed(ctx context.Context, o probe.Options, what string, errs io.Writer) (*probe.Report, error) {
-	begun, shown := time.Now(), time.Time{}
-	o.Progress = func(done, all int, name string) {
-		if now := time.Now(); now.Sub(begun) > 2*time.Second && now.Sub(shown) > time.Second {
-			shown = now
-			fmt.Fprintf(errs, "mcpchain: %scheck %d of %d, %s\n", what, done+1, all, name)
-		}
-	}
+	show, done := progress(errs, isTerminal(errs), what)
+	defer done()
+	o.Progress = show
 	text := config.Hider(os.Environ(), o.Command, nil, config.RemoteSecrets(o.URL, o.Header)...)
 	o.Hide = func(message []byte) []byte { return hide.JSON(message, text) }
 	report, err := probe.Run(ctx, o)

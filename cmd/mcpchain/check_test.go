@@ -60,7 +60,8 @@ func TestCheckStatus(t *testing.T) {
 	out, errs, status := executed(t, append([]string{"check", "-only", "unknown-method,no-method"}, server...)...)
 	require.Equal(t, exitFailed, status, out+errs)
 	require.Contains(t, out, "NO-METHOD")
-	require.Contains(t, out, "It is never answered")
+	require.Contains(t, out, "WHAT A USER NOTICES")
+	require.Contains(t, out, "a number: The server ended.")
 	require.Contains(t, out, "1 found nothing:\n    unknown-method")
 	require.Contains(t, out, "tools not called")
 	require.Contains(t, out, "    greet")
@@ -249,7 +250,7 @@ func sampleReport() *probe.Report {
 		return &probe.Check{Name: name, Title: title, Why: "A reason."}
 	}
 	finding := func(subject, protocol, what string) probe.Finding {
-		return probe.Finding{Subject: subject, Protocol: protocol, What: what, Sent: `{"sent":"<&>"}`, Got: strings.Repeat("a long answer, ", 20)}
+		return probe.Finding{Weight: probe.User, Subject: subject, Protocol: protocol, What: what, Sent: `{"sent":"<&>"}`, Got: strings.Repeat("a long answer, ", 20)}
 	}
 	return &probe.Report{
 		Server: "sample 1.0", Protocols: []string{"2025-11-25", "2026-07-28"}, Transport: "stdio", Took: 12345 * time.Millisecond,
@@ -259,7 +260,7 @@ func sampleReport() *probe.Report {
 				finding("a text", "2025-11-25", "It is never answered."), finding("a text", "2026-07-28", "It is never answered."),
 				finding("b", "2025-11-25", "The server ended."), finding("c", "2025-11-25", "The server ended."), finding("d", "2025-11-25", "The server ended."),
 			}},
-			{Check: check("unknown-tool", "An unknown tool is refused."), Findings: []probe.Finding{{Protocol: "2025-11-25", What: "The code is 0."}}},
+			{Check: check("unknown-tool", "An unknown tool is refused."), Findings: []probe.Finding{{Weight: probe.Letter, Protocol: "2025-11-25", What: "The code is 0."}}},
 			{Check: check("batch", "A batch is answered.")},
 			{Check: check("unknown-prompt", "An unknown prompt is refused."), NotChecked: "the server has no prompts"},
 		},
@@ -291,7 +292,7 @@ func TestReports(t *testing.T) {
 		})
 	}
 	var all strings.Builder
-	require.NoError(t, writeTable(&all, sampleReport(), -1))
+	require.NoError(t, writeTable(&all, sampleReport(), -1, false))
 	require.Contains(t, all.String(), strings.Repeat("a long answer, ", 20))
 	require.NotContains(t, all.String(), "more, which -v shows")
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -93,9 +94,12 @@ func writeComparison(w io.Writer, bare, behind *probe.Report) error {
 	}
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "check\tbare\tbehind mcpchain run")
-	for _, result := range bare.Results {
-		other := of[result.Check.Name]
-		if len(result.Findings)+len(other.Findings) > 0 {
+	all := slices.Clone(bare.Results)
+	slices.SortStableFunc(all, func(a, b probe.Result) int {
+		return heaviest(a, of[a.Check.Name]) - heaviest(b, of[b.Check.Name])
+	})
+	for _, result := range all {
+		if other := of[result.Check.Name]; len(result.Findings)+len(other.Findings) > 0 {
 			fmt.Fprintf(table, "%s\t%s\t%s\n", result.Check.Name, inBrief(result), inBrief(other))
 		}
 	}
@@ -104,6 +108,15 @@ func writeComparison(w io.Writer, bare, behind *probe.Report) error {
 		len(bare.Results), bare.Found(), behind.Found())
 	_, err := b.WriteTo(w)
 	return err
+}
+
+// heaviest returns the rank of the heaviest finding of a check.
+func heaviest(bare, behind probe.Result) int {
+	least := len(probe.Weights)
+	for _, f := range slices.Concat(bare.Findings, behind.Findings) {
+		least = min(least, rank(f))
+	}
+	return least
 }
 
 // inBrief writes a result in a few words.

@@ -39,15 +39,16 @@ type child struct {
 	cut    atomic.Bool // the check has ended the server, or its reading
 }
 
-// startChild starts a command. Each line that it writes is given to receive; nothing is read before
-// hold is closed, unless it is nil.
-func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*child, error) {
+// startChild starts a command. Each line that it writes is given to receive, and what it writes to standard error to
+// logged. Nothing is read before hold is closed, unless it is nil.
+func startChild(o *Options, receive, logged func(line []byte), hold <-chan struct{}) (*child, error) {
 	c := &child{
 		o:      o,
 		cmd:    exec.CommandContext(context.WithoutCancel(context.Background()), o.Command[0], o.Command[1:]...), //nolint:gosec // the user names the command
 		queue:  make(chan []byte, 4096),
 		exited: make(chan struct{}),
 		ended:  make(chan struct{}),
+		stderr: tail{logged: logged},
 	}
 	c.cmd.Env = append(os.Environ(), planted...)
 	c.cmd.Stderr = &c.stderr
@@ -193,16 +194,18 @@ func (c *child) kill() {
 	_ = c.write.Close()
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of what is written to it. It shows that end each time to logged.
 type tail struct {
-	mu  sync.Mutex
-	buf []byte
+	mu     sync.Mutex
+	buf    []byte
+	logged func(end []byte)
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
+	t.logged(t.buf) // before it is cut
 	if over := len(t.buf) - maxStderr; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}

@@ -41,6 +41,9 @@ type conn struct {
 	lost   bool                 // it does not answer any more
 	needed int                  // messages that nobody had asked for
 	stray  string               // the last of them that was an answer, "" for none
+
+	token    string // of a call whose progress is counted, as JSON
+	progress int
 }
 
 // maxUnneeded is how many messages that nobody had asked for a session may bring. What is more has no end.
@@ -106,10 +109,11 @@ type outcome struct {
 type reason int
 
 const (
-	replied reason = iota
-	silent         // other requests were answered
-	lost           // nothing is answered any more
-	dead           // the server has ended
+	replied  reason = iota
+	silent          // other requests were answered
+	lost            // nothing is answered any more
+	dead            // the server has ended
+	noReturn        // it did not start again
 )
 
 // what says as a sentence why there was no answer.
@@ -390,6 +394,9 @@ func (c *conn) receive(line []byte) {
 	id := canonicalID(members["id"])
 	if r.Method != "" {
 		c.judge.message(c, r.Method, trimmed)
+		if r.Method == "notifications/progress" {
+			c.progressed(members["params"])
+		}
 		if c.unneeded(); id != "" {
 			c.answer(string(members["id"]), r.Method)
 		}
@@ -414,6 +421,29 @@ func (c *conn) receive(line []byte) {
 	if again {
 		c.unneeded()
 	}
+}
+
+// progressed counts the progress of one call.
+func (c *conn) progressed(params json.RawMessage) {
+	var of struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	_ = json.Unmarshal(params, &of)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != "" && canonicalID(of.Token) == canonicalID(json.RawMessage(c.token)) {
+		c.progress++
+	}
+}
+
+// follow counts progress for a token from now on. It returns how much there has been.
+func (c *conn) follow(token string) (progress int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != token {
+		c.token, c.progress = token, 0
+	}
+	return c.progress
 }
 
 // answer answers a request of the server's: it has asked for what this client does not have.

@@ -44,7 +44,7 @@ func TestSoundPasses(t *testing.T) {
 	report := checked(t, "sound", 20*time.Second)
 	for _, r := range report.Results {
 		require.Empty(t, r.Findings, r.Check.Name)
-		if r.Check.Over() != "http" {
+		if r.Check.Over() != "http" && r.Check.Name != "writes-kept" { // which would write
 			require.Empty(t, r.NotChecked, r.Check.Name)
 		}
 	}
@@ -89,7 +89,7 @@ func TestEachCheckFinds(t *testing.T) {
 	silent := []string{"fitting-arguments", "many-at-once", "late-reader", "nasty-arguments", "unknown-cursor"} // what they find takes the limit, many times
 	places := make(chan struct{}, 12)
 	for _, check := range probe.Checks() {
-		if check.Over() == "http" || runtime.GOOS == "windows" && slices.Contains([]string{"ends-when-told", "leaves-nothing", "ends-unread"}, check.Name) {
+		if check.Over() == "http" || check.Name == "writes-kept" || runtime.GOOS == "windows" && slices.Contains([]string{"ends-when-told", "leaves-nothing", "ends-unread"}, check.Name) {
 			continue // or there are no such signals and groups
 		}
 		only := []string{check.Name}

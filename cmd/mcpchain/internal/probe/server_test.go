@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 		serveHostile(mode)
 	case "half-a-line", "ids-as-they-are", "ids-spelled", "ids-texts", "odd-ids-kept", "id-zero", "asks", "notifies", "answers", "logs", "asks-again", "asks-often":
 		serveHabit(mode)
+	case "notes-kept", "notes-lost", "notes-paged", "echoes":
+		serveNotes(mode)
 	default:
 		serveFaulty(mode)
 	}
