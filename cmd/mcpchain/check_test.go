@@ -232,8 +232,12 @@ func TestCompare(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), out)
 
-	out, errs, status = executed(t, append([]string{"compare", "-format", "json", "-only", "no-json"}, bareServer(t)...)...)
+	file := filepath.Join(t.TempDir(), "page.html")
+	out, errs, status = executed(t, append([]string{"compare", "-html", file, "-format", "json", "-only", "no-json"}, bareServer(t)...)...)
 	require.Equal(t, exitOK, status, errs)
+	shown, err := os.ReadFile(file)
+	require.NoError(t, err)
+	inOrder(t, string(shown), "How bare 1 fails, bare and behind mcpchain run", `class="pair"`, "The server ended.", "nothing is found", "mcpchain check -only no-json --", "mcpchain compare --")
 	var both struct{ Bare, Behind reportJSON }
 	require.NoError(t, json.Unmarshal([]byte(out), &both))
 	require.Equal(t, "found", both.Bare.Checks[0].Outcome)

@@ -43,7 +43,7 @@ func runCompare(args []string, std streams) int {
 		err = fmt.Errorf("-format %s: want table or json", f.format)
 	}
 	if err == nil {
-		err = compare(o, f.format, std)
+		err = f.compare(o, std)
 	}
 	if err != nil {
 		fmt.Fprintln(std.err, "mcpchain compare:", err)
@@ -59,7 +59,7 @@ var self = func() ([]string, error) {
 }
 
 // compare checks a server bare, then behind this program, and writes both.
-func compare(o probe.Options, format string, std streams) error {
+func (f *checkFlag) compare(o probe.Options, std streams) error {
 	program, err := self()
 	if err != nil {
 		return err
@@ -70,12 +70,16 @@ func compare(o probe.Options, format string, std streams) error {
 	if err != nil {
 		return err
 	}
+	command := commandLine("compare", o, hider(o))
 	o.Command = append(append(program, "run", "--"), o.Command...)
 	behind, err := probed(ctx, o, "behind mcpchain run, ", std.err)
 	if err != nil {
 		return fmt.Errorf("behind mcpchain run: %w", err)
 	}
-	if format == "json" {
+	if err := f.writeHTMLFile(bare, behind, command); err != nil {
+		return err
+	}
+	if f.format == "json" {
 		return indentedJSON(std.out, struct {
 			Bare   reportJSON `json:"bare"`
 			Behind reportJSON `json:"behind"`
