@@ -62,7 +62,7 @@ func TestCheckStatus(t *testing.T) {
 	require.Contains(t, out, "NO-METHOD")
 	require.Contains(t, out, "WHAT A USER NOTICES")
 	require.Contains(t, out, "a number: The server ended.")
-	require.Contains(t, out, "1 found nothing:\n    unknown-method")
+	require.Contains(t, out, "1 found something, 1 found nothing, 0 could not be checked; -v names them")
 	require.Contains(t, out, "tools not called")
 	require.Contains(t, out, "    greet")
 
@@ -298,7 +298,9 @@ func TestReports(t *testing.T) {
 	var all strings.Builder
 	require.NoError(t, writeTable(&all, sampleReport(), -1, false))
 	require.Contains(t, all.String(), strings.Repeat("a long answer, ", 20))
-	require.NotContains(t, all.String(), "more, which -v shows")
+	require.NotContains(t, all.String(), "-v ")
+	require.Contains(t, all.String(), "found nothing:\n    batch\nnot checked, because the server has no prompts:\n    unknown-prompt\n")
+	require.Contains(t, all.String(), "THE LETTER OF THE PROTOCOL\n\nUNKNOWN-TOOL")
 }
 
 // TestDocumented proves that the page about the checks has each of them, and none besides.

@@ -61,10 +61,7 @@ type columnView struct {
 	Findings    []probe.Finding
 }
 
-var (
-	weightClasses = map[probe.Weight]string{probe.User: "bad", probe.Model: "warn", probe.Letter: "note"}
-	weightShort   = map[probe.Weight]string{probe.User: "a user notices", probe.Model: "a model cannot act on", probe.Letter: "by the letter"}
-)
+var weightClasses = map[probe.Weight]string{probe.User: "bad", probe.Model: "warn", probe.Letter: "note"}
 
 // writeHTML writes the page of a report. behind is the report of the same server behind mcpchain run, nil for none.
 func writeHTML(w io.Writer, bare, behind *probe.Report, command string, now time.Time) error {
@@ -114,7 +111,7 @@ func writeHTML(w io.Writer, bare, behind *probe.Report, command string, now time
 		if len(v.Checks) == 0 {
 			class = "good"
 		}
-		view.Tiles = append(view.Tiles, labelled{weightShort[g.Weight], value, class})
+		view.Tiles = append(view.Tiles, labelled{g.Title(), value, class})
 		found += len(g.Results)
 		left += len(theirs[i].Results)
 	}

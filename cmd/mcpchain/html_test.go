@@ -36,8 +36,8 @@ func TestPage(t *testing.T) {
 	r := sampleReport()
 	r.Results[2].Findings = []probe.Finding{{Weight: probe.User, Protocol: "2025-11-25", What: "The server ended.", Because: "no-json"}}
 	page := pageOf(t, r, nil)
-	inOrder(t, page, "<h1>How sample 1.0 fails</h1>", "Of 4 checks, 2 find something.", `<div class="bad"><dt>a user notices</dt><dd>1</dd>`,
-		`<div class="good"><dt>a model cannot act on</dt><dd>0</dd>`, "<h2>What a user notices", `<details class="bad">`, "a text: It is never answered.",
+	inOrder(t, page, "<h1>How sample 1.0 fails</h1>", "Of 4 checks, 2 find something.", `<div class="bad"><dt>what a user notices</dt><dd>1</dd>`,
+		`<div class="good"><dt>what a model cannot act on</dt><dd>0</dd>`, "<h2>What a user notices", `<details class="bad">`, "a text: It is never answered.",
 		"Expected: A line that is no JSON is answered.", "A reason.", "MCP 2025-11-25, 2026-07-28", `<pre>{&#34;sent&#34;:&#34;&lt;&amp;&gt;&#34;}</pre>`,
 		"For the same reason, these checks find something: batch.",
 		`<pre class="copy">sample 1.0 (MCP 2025-11-25, 2026-07-28 over stdio): a text: It is never answered. Expected: A line that is no JSON is answered.`,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // reportFormats write a report, each in one format.
@@ -109,7 +110,7 @@ func issueOf(r *probe.Report, check *probe.Check, f probe.Finding) string {
 func writeTable(w io.Writer, r *probe.Report, rows int, p paint) error {
 	var b bytes.Buffer
 	found, passed, notChecked := counts(r)
-	fmt.Fprintf(&b, "%s: %d checks in %s\n", headline(r), len(r.Results), r.Took.Round(time.Second/10))
+	fmt.Fprintf(&b, "%s: %s in %s\n", headline(r), words.Plural(len(r.Results), "check"), r.Took.Round(time.Second/10))
 	shown := false
 	for _, g := range grades(r) {
 		if len(g.Results) == 0 {
@@ -130,12 +131,13 @@ func writeTable(w io.Writer, r *probe.Report, rows int, p paint) error {
 			writeGraded(&b, r, result, rows, p)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d found something", len(found))
-	fmt.Fprintf(&b, "\n%d found nothing%s", len(passed), indented(namesOf(passed)))
-	if len(notChecked) > 0 {
-		fmt.Fprintf(&b, "\n%d not checked:", len(notChecked))
+	fmt.Fprintf(&b, "\n%d found something, %d found nothing, %d could not be checked", len(found), len(passed), len(notChecked))
+	if rows >= 0 {
+		fmt.Fprint(&b, "; -v names them")
+	} else {
+		fmt.Fprintf(&b, "\nfound nothing%s", indented(namesOf(passed)))
 		for _, some := range byReason(notChecked) {
-			fmt.Fprintf(&b, "\n  %s%s", some.Reason, indented(some.Names))
+			fmt.Fprintf(&b, "\nnot checked, because %s%s", some.Reason, indented(some.Names))
 		}
 	}
 	fmt.Fprintln(&b)
