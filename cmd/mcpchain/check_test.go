@@ -111,6 +111,9 @@ func TestCheckWrongLines(t *testing.T) {
 		require.Zero(t, status)
 		require.Empty(t, errs)
 		require.Equal(t, help, out)
+		if name == "run" {
+			continue // its flags stand in groups
+		}
 		for _, row := range strings.Split(strings.TrimSpace(help), "\n")[4:] {
 			require.Regexp(t, `^  -[a-z-]+( [A-Z,]+)? +[^ ]`, row)
 		}

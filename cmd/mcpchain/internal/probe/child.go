@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -22,7 +23,7 @@ const (
 	// maxLine bounds what is read as one message. What is longer is read on, and forgotten.
 	maxLine = 64 << 20
 	// maxStderr is how much of the end of a server's standard error is kept.
-	maxStderr = 4 << 10
+	maxStderr = 16 << 10
 )
 
 // A child is a wire to a server in a process of its own, with a process group of its own.
@@ -160,8 +161,8 @@ func (c *child) gone() <-chan struct{} { return c.exited }
 // how says how the server ended. It has ended.
 func (c *child) how() string {
 	text := c.cmd.ProcessState.String()
-	if last := c.stderr.last(c.o.hidden); last != "" {
-		text += "; the last line of its standard error: " + last
+	if cause := c.stderr.cause(c.o.hidden); cause != "" {
+		text += "; standard error: " + cause
 	}
 	return text
 }
@@ -212,16 +213,15 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last line that has letters, as hide leaves it.
-func (t *tail) last(hide func([]byte) []byte) string {
+// cause returns the line that names why the server ended, as hide leaves it.
+func (t *tail) cause(hide func([]byte) []byte) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
-	last := lines[len(lines)-1]
-	if len(lines) == 1 && len(t.buf) == maxStderr {
-		_, last, _ = strings.Cut(last, " ") // the first word may be a part of one
+	text := string(t.buf)
+	if len(t.buf) == maxStderr {
+		_, text, _ = strings.Cut(text, "\n") // the first line may be a part of one
 	}
-	return clip(words.Line(string(hide([]byte(last)))), 200)
+	return clip(words.Line(string(hide([]byte(proxy.Cause(text))))), 200)
 }
 
 func clip(text string, most int) string {

@@ -159,6 +159,20 @@ func TestCancelled(t *testing.T) {
 	require.ErrorContains(t, err, "the server cannot be checked, because it does not start: initialize: nothing in 200 ms")
 }
 
+// A server that does not start is told with the line that says why.
+func TestWhyItDoesNotStart(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for mode, want := range map[string]string{
+		"usage": "initialize: the server ended: exit status 0; it wrote what is no message: Usage: server COMMAND; and in",
+		"crash": "initialize: the server ended: exit status 0; standard error: Error: Cannot find module './nope'; and in",
+	} {
+		_, err = probe.Run(t.Context(), probe.Options{Command: []string{exe, "serve", mode}})
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // TestNothingIsLeft proves that what a server leaves behind ends with the checks.
 func TestNothingIsLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {

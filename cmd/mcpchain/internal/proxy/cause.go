@@ -56,6 +56,15 @@ func (t *tail) ending() ending {
 	return ending{last, false, joined(lines, recorded)}
 }
 
+// Cause returns the line that names why a program ended, of the end of what it wrote, or its last lines.
+func Cause(text string) string {
+	var t tail
+	for line := range strings.Lines(text) {
+		t.add(line)
+	}
+	return t.ending().cause
+}
+
 // joined returns the last lines that say something, in one.
 func joined(lines []string, most int) string {
 	var some []string
