@@ -65,8 +65,11 @@ func hugeArgument(t *trial) {
 	})
 }
 
-// urlName is how arguments are called that are URLs.
-var urlName = regexp.MustCompile(`(?i)ur[il]|dsn`)
+// urlName is how arguments are called that are URLs, textName how those are that have a credential in the middle.
+var (
+	urlName  = regexp.MustCompile(`(?i)ur[il]|dsn|connection|endpoint|proxy`)
+	textName = regexp.MustCompile(`(?i)command|cmd|query|sql|header|args|env|script|body|config`)
+)
 
 func leaksArgument(t *trial) {
 	t.withWrongText(quote(sentSecret), func(tool *tool, o outcome) { t.keepsSecret(tool.Name, false, o) })
@@ -78,9 +81,14 @@ func leaksArgument(t *trial) {
 			if members == nil || tried == maxArgsTried || t.late() {
 				break
 			}
-			members[name] = raw(sentSecret)
-			if s := tool.schema.Properties[name]; s != nil && s.Format == "uri" || urlName.MatchString(name) {
+			s := tool.schema.Properties[name]
+			switch {
+			case s != nil && s.Format == "uri", urlName.MatchString(name):
 				members[name] = raw("https://check:" + sentSecret + "@db.invalid/check")
+			case scrub.SecretName(name), textName.MatchString(name):
+				members[name] = raw(sentSecret)
+			default:
+				continue // nobody sends one there
 			}
 			if arguments := object(members, ""); tool.input != nil && !tool.refuses(arguments) {
 				tried++

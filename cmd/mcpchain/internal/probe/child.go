@@ -161,7 +161,7 @@ func (c *child) gone() <-chan struct{} { return c.exited }
 // how says how the server ended. It has ended.
 func (c *child) how() string {
 	text := c.cmd.ProcessState.String()
-	if cause := c.stderr.cause(c.o.hidden); cause != "" {
+	if cause := c.stderr.cause(c.cmd.ProcessState.Success(), c.o.hidden); cause != "" {
 		text += "; standard error: " + cause
 	}
 	return text
@@ -213,15 +213,20 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cause returns the line that names why the server ended, as hide leaves it.
-func (t *tail) cause(hide func([]byte) []byte) string {
+// cause returns the line that names why the server ended, as hide leaves it. What it wrote last is none if it ended
+// in order.
+func (t *tail) cause(inOrder bool, hide func([]byte) []byte) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := string(t.buf)
 	if len(t.buf) == maxStderr {
 		_, text, _ = strings.Cut(text, "\n") // the first line may be a part of one
 	}
-	return clip(words.Line(string(hide([]byte(proxy.Cause(text))))), 200)
+	cause, named := proxy.Cause(text)
+	if inOrder && !named {
+		return ""
+	}
+	return clip(words.Line(string(hide([]byte(cause)))), 200)
 }
 
 func clip(text string, most int) string {

@@ -22,7 +22,7 @@ func serveNotes(mode string) {
 		{"type":"object","required":["text"],"properties":{"text":{"type":"string"}}}}}}},{"name":"list_notes","inputSchema":{"type":"object"}}`
 	if mode == "echoes" {
 		text := `{"type":"string"}`
-		tools = `{"name":"connect","inputSchema":{"type":"object","properties":{"url":` + text + `,"title":` + text + `}}},
+		tools = `{"name":"connect","inputSchema":{"type":"object","properties":{"url":` + text + `,"sql":` + text + `,"title":` + text + `}}},
 			{"name":"sign_in","inputSchema":{"type":"object","properties":{"password":` + text + `,"user":` + text + `}}}`
 	}
 	tools = strings.ReplaceAll(strings.ReplaceAll(tools, "\n", ""), `"inputSchema"`, `"annotations":{"readOnlyHint":`+fmt.Sprint(mode == "echoes")+`},"inputSchema"`)
@@ -32,7 +32,7 @@ func serveNotes(mode string) {
 		text := func(text string) string { return fmt.Sprintf(`"content":[{"type":"text","text":%q}]`, text) }
 		switch name {
 		case "connect":
-			return text(fmt.Sprintf("cannot connect to %v as %v", arguments["url"], arguments["title"])) + `,"isError":true`
+			return text(fmt.Sprintf("cannot connect to %v for %v as %v", arguments["url"], arguments["sql"], arguments["title"])) + `,"isError":true`
 		case "sign_in":
 			return text(fmt.Sprintf("%v with %v", arguments["user"], arguments["password"]))
 		case "list_notes":
@@ -117,5 +117,5 @@ func TestSecretsOfArguments(t *testing.T) {
 		said[f.Subject] = f.What
 	}
 	const failure, answer = "The failure repeats the credential.", "The answer repeats the credential."
-	require.Equal(t, map[string]string{"connect url": failure, "connect title": failure, "sign_in password": answer}, said)
+	require.Equal(t, map[string]string{"connect url": failure, "connect sql": failure, "sign_in password": answer}, said)
 }

@@ -56,13 +56,15 @@ func (t *tail) ending() ending {
 	return ending{last, false, joined(lines, recorded)}
 }
 
-// Cause returns the line that names why a program ended, of the end of what it wrote, or its last lines.
-func Cause(text string) string {
+// Cause returns the line that names why a program ended, of the end of what it wrote. If no line does, it returns the
+// last lines, and named is false.
+func Cause(text string) (cause string, named bool) {
 	var t tail
 	for line := range strings.Lines(text) {
 		t.add(line)
 	}
-	return t.ending().cause
+	end := t.ending()
+	return end.cause, end.named
 }
 
 // joined returns the last lines that say something, in one.
