@@ -199,7 +199,7 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 		if f.format == "sarif" {
 			write = func(w io.Writer, r *probe.Report) error { return writeSARIF(w, r, placeOf(o.Command)) }
 		}
-		err = cmp.Or(f.writeHTMLFile(report, nil, commandLine("check", o, hider(o))), write(std.out, report))
+		err = cmp.Or(f.writeHTMLFile(report, nil, o), write(std.out, report))
 	}
 	switch {
 	case err != nil:

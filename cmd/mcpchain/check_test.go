@@ -240,7 +240,7 @@ func TestCompare(t *testing.T) {
 	require.Equal(t, exitOK, status, errs)
 	shown, err := os.ReadFile(file)
 	require.NoError(t, err)
-	inOrder(t, string(shown), "How bare 1 fails, bare and behind mcpchain run", `class="pair"`, "The server ended.", "nothing is found", "mcpchain check -only no-json --", "mcpchain compare --")
+	inOrder(t, string(shown), "How bare 1 fails, bare and behind mcpchain run", `class="pair"`, "The server ended.", "nothing is found", "mcpchain check -only no-json --", "mcpchain compare -only no-json --")
 	var both struct{ Bare, Behind reportJSON }
 	require.NoError(t, json.Unmarshal([]byte(out), &both))
 	require.Equal(t, "found", both.Bare.Checks[0].Outcome)

@@ -70,13 +70,13 @@ func (f *checkFlag) compare(o probe.Options, std streams) error {
 	if err != nil {
 		return err
 	}
-	command := commandLine("compare", o, hider(o))
-	o.Command = append(append(program, "run", "--"), o.Command...)
-	behind, err := probed(ctx, o, "behind mcpchain run, ", std.err)
+	in := o
+	in.Command = append(append(program, "run", "--"), o.Command...)
+	behind, err := probed(ctx, in, "behind mcpchain run, ", std.err)
 	if err != nil {
 		return fmt.Errorf("behind mcpchain run: %w", err)
 	}
-	if err := f.writeHTMLFile(bare, behind, command); err != nil {
+	if err := f.writeHTMLFile(bare, behind, o); err != nil {
 		return err
 	}
 	if f.format == "json" {

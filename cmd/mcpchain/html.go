@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed"
 	"fmt"
@@ -64,81 +65,79 @@ type columnView struct {
 var weightClasses = map[probe.Weight]string{probe.User: "bad", probe.Model: "warn", probe.Letter: "note"}
 
 // writeHTML writes the page of a report. behind is the report of the same server behind mcpchain run, nil for none.
-func writeHTML(w io.Writer, bare, behind *probe.Report, command string, now time.Time) error {
+// repeat returns the command that makes some checks again.
+func writeHTML(w io.Writer, bare, behind *probe.Report, repeat func(command string, only []string) string, now time.Time) error {
 	_, passed, notChecked := counts(bare)
 	view := reportView{
-		Command: command, Passed: namesOf(passed), NotChecked: byReason(notChecked), Unchecked: len(notChecked), NotCalled: bare.NotCalled,
+		Passed: namesOf(passed), NotChecked: byReason(notChecked), Unchecked: len(notChecked), NotCalled: bare.NotCalled,
 		About: []labelled{
 			{Label: "server", Value: headline(bare)},
 			{Label: "checked with", Value: fmt.Sprintf("mcpchain %s, %s/%s", version(), runtime.GOOS, runtime.GOARCH)},
 			{Label: "checked on", Value: now.UTC().Format("2 January 2006 15:04 UTC")},
 		},
 	}
-	ours, theirs := grades(bare), []grade{{}, {}, {}}
-	title := "How " + cmp.Or(bare.Server, "a server") + " fails"
-	if behind != nil {
-		theirs = grades(behind)
-		title += ", bare and behind mcpchain run"
+	var only []string
+	if len(bare.Results) < len(probe.Checks()) {
+		for _, result := range bare.Results {
+			only = append(only, result.Check.Name)
+		}
 	}
-	found, left := 0, 0
+	title, checks, nothing := "How "+cmp.Or(bare.Server, "a server")+" fails", words.Plural(len(bare.Results), "check"), strconv.Itoa(len(passed))
+	ours, theirs := grades(bare), []grade{{}, {}, {}}
+	if view.Command = repeat("check", only); behind != nil {
+		_, quiet, _ := counts(behind)
+		title, nothing = title+", bare and behind mcpchain run", nothing+" → "+strconv.Itoa(len(quiet))
+		theirs, view.Command = grades(behind), repeat("compare", only)
+	}
+	found, left, issues := 0, 0, map[string]string{}
+	for i, g := range ours {
+		found, left = found+len(g.Results), left+len(theirs[i].Results)
+		for _, result := range g.Results {
+			issues[result.Name] = issueText(bare, result, repeat("check", []string{result.Name}))
+		}
+	}
+	shown := map[string]bool{}
 	for i, g := range ours {
 		v := gradeView{grade: g, Class: weightClasses[g.Weight]}
-		for _, result := range g.Results {
-			check := checkView{
-				Check: result.Check, What: whatOf(result.Findings[0]), Also: result.Also,
-				Columns: []columnView{{Findings: result.Findings}}, Issue: issueText(bare, result, command),
+		for _, result := range slices.Concat(g.Results, theirs[i].Results) {
+			if shown[result.Name] {
+				continue
 			}
+			shown[result.Name] = true
+			columns := []columnView{columnOf(bare, "", result.Name)}
 			if behind != nil {
-				check.Columns[0].Title = "bare"
-				check.Columns = append(check.Columns, columnOf(behind, result.Name))
+				columns = []columnView{columnOf(bare, "bare", result.Name), columnOf(behind, "behind mcpchain run", result.Name)}
 			}
-			v.Checks = append(v.Checks, check)
-		}
-		for _, result := range theirs[i].Results { // what mcpchain run is to blame for
-			if !slices.ContainsFunc(ours, func(g grade) bool { return g.has(result.Name) }) {
-				v.Checks = append(v.Checks, checkView{
-					Check: result.Check, What: whatOf(result.Findings[0]), Also: result.Also,
-					Columns: []columnView{{Title: "bare", None: "nothing is found"}, columnOf(behind, result.Name)},
-				})
-			}
+			v.Checks = append(v.Checks, checkView{result.Check, whatOf(result.Findings[0]), columns, result.Also, issues[result.Name]})
 		}
 		view.Grades = append(view.Grades, v)
-		value := strconv.Itoa(len(g.Results))
+		tile := labelled{g.Title(), strconv.Itoa(len(g.Results)), v.Class}
 		if behind != nil {
-			value += " → " + strconv.Itoa(len(theirs[i].Results))
+			tile.Value += " → " + strconv.Itoa(len(theirs[i].Results))
 		}
-		class := v.Class
 		if len(v.Checks) == 0 {
-			class = "good"
+			tile.Class = "good"
 		}
-		view.Tiles = append(view.Tiles, labelled{g.Title(), value, class})
-		found += len(g.Results)
-		left += len(theirs[i].Results)
-	}
-	nothing := strconv.Itoa(len(passed))
-	view.Lead = fmt.Sprintf("Of %s, %d find something.", words.Plural(len(bare.Results), "check"), found)
-	if behind != nil {
-		_, quiet, _ := counts(behind)
-		nothing += " → " + strconv.Itoa(len(quiet))
-		view.Lead = fmt.Sprintf("Of %s, %d find something in the bare server, and %d behind mcpchain run.", words.Plural(len(bare.Results), "check"), found, left)
+		view.Tiles = append(view.Tiles, tile)
 	}
 	view.Tiles = append(view.Tiles, labelled{"nothing found", nothing, "good"})
+	if view.Lead = fmt.Sprintf("Of %s, %d find something.", checks, found); behind != nil {
+		view.Lead = fmt.Sprintf("Of %s, %d find something in the bare server, and %d behind mcpchain run.", checks, found, left)
+	}
 	return reportPage.Write(w, title, view)
 }
 
-func (g grade) has(check string) bool {
-	return slices.ContainsFunc(g.Results, func(r graded) bool { return r.Name == check })
-}
-
-// columnOf returns what a check finds behind mcpchain run.
-func columnOf(behind *probe.Report, check string) columnView {
-	column := columnView{Title: "behind mcpchain run", None: "nothing is found"}
-	for _, result := range behind.Results {
-		if result.Check.Name == check {
-			column.Findings = merged(result.Findings)
-			if result.NotChecked != "" {
-				column.None = "not checked: " + result.NotChecked
-			}
+// columnOf returns what a check finds.
+func columnOf(r *probe.Report, title, check string) columnView {
+	column := columnView{Title: title, None: "nothing is found"}
+	for _, result := range r.Results {
+		if result.Check.Name != check {
+			continue
+		}
+		if column.Findings = unexplained(result); result.NotChecked != "" {
+			column.None = "not checked: " + result.NotChecked
+		} else if len(result.Findings) > 0 {
+			column.None = "for the same reason as " + result.Findings[0].Because
 		}
 	}
 	return column
@@ -154,20 +153,21 @@ func whatOf(f probe.Finding) string {
 // issueText returns what can be put into an issue of the server as it is.
 func issueText(r *probe.Report, result graded, command string) string {
 	f := result.Findings[0]
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s\n", issueOf(r, result.Check, f), result.Why)
-	for _, part := range [][2]string{{"Sent", f.Sent}, {"Got", f.Got}} {
+	text := issueOf(r, result.Check, f) + "\n\n" + result.Why + "\n"
+	for _, part := range [][2]string{{"Sent", f.Sent}, {"Got", f.Got}, {"To repeat it", command}} {
 		if part[1] != "" {
-			fmt.Fprintf(&b, "\n%s:\n\n    %s\n", part[0], part[1])
+			text += "\n" + part[0] + ":\n\n    " + part[1] + "\n"
 		}
 	}
-	fmt.Fprintf(&b, "\nTo repeat it:\n\n    %s\n", strings.Replace(command, "mcpchain compare", "mcpchain check", 1))
-	return strings.Replace(b.String(), "mcpchain check ", "mcpchain check -only "+result.Name+" ", 1)
+	return text
 }
 
-// commandLine returns what repeats a check in a shell, without secrets.
-func commandLine(name string, o probe.Options, hide func(string) string) string {
+// commandLine returns what makes some checks again in a shell, without secrets.
+func commandLine(name string, only []string, o probe.Options, hide func(string) string) string {
 	line := []string{"mcpchain", name}
+	if len(only) > 0 {
+		line = append(line, "-only", strings.Join(only, ","))
+	}
 	if len(o.Tools) > 0 {
 		line = append(line, "-tools", strings.Join(o.Tools, ","))
 	}
@@ -211,13 +211,15 @@ func writable(path string) error {
 }
 
 // writeHTMLFile writes the page of a report into the file of -html, if there is one.
-func (f *checkFlag) writeHTMLFile(bare, behind *probe.Report, command string) error {
+func (f *checkFlag) writeHTMLFile(bare, behind *probe.Report, o probe.Options) error {
 	if f.html == "" {
 		return nil
 	}
-	var b strings.Builder
-	if err := writeHTML(&b, bare, behind, command, time.Now()); err != nil {
+	hide := hider(o)
+	repeat := func(command string, only []string) string { return commandLine(command, only, o, hide) }
+	var b bytes.Buffer
+	if err := writeHTML(&b, bare, behind, repeat, time.Now()); err != nil {
 		return err
 	}
-	return os.WriteFile(f.html, []byte(b.String()), 0o644) //nolint:gosec // it is made to be sent to others
+	return os.WriteFile(f.html, b.Bytes(), 0o644) //nolint:gosec // it is made to be sent to others
 }

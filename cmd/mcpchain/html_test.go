@@ -17,7 +17,9 @@ import (
 func pageOf(t *testing.T, bare, behind *probe.Report) string {
 	t.Helper()
 	var b strings.Builder
-	require.NoError(t, writeHTML(&b, bare, behind, "mcpchain check -- node server.js", time.Date(2026, 11, 29, 1, 2, 3, 0, time.UTC)))
+	require.NoError(t, writeHTML(&b, bare, behind, func(command string, only []string) string {
+		return "mcpchain " + command + " " + strings.Join(only, ",")
+	}, time.Date(2026, 11, 29, 1, 2, 3, 0, time.UTC)))
 	return b.String()
 }
 
@@ -41,8 +43,8 @@ func TestPage(t *testing.T) {
 		"Expected: A line that is no JSON is answered.", "A reason.", "MCP 2025-11-25, 2026-07-28", `<pre>{&#34;sent&#34;:&#34;&lt;&amp;&gt;&#34;}</pre>`,
 		"For the same reason, these checks find something: batch.",
 		`<pre class="copy">sample 1.0 (MCP 2025-11-25, 2026-07-28 over stdio): a text: It is never answered. Expected: A line that is no JSON is answered.`,
-		"Sent:", "Got:", "mcpchain check -only no-json -- node server.js", "<h2>The letter of the protocol", `<details class="note">`, "The code is 0.",
-		"<h2>How to repeat it</h2>\n<pre class=\"copy\">mcpchain check -- node server.js</pre>", "29 November 2026 01:02 UTC", "0 find nothing",
+		"Sent:", "Got:", "mcpchain check no-json\n", "<h2>The letter of the protocol", `<details class="note">`, "The code is 0.",
+		"<h2>How to repeat it</h2>\n<pre class=\"copy\">mcpchain check no-json,unknown-tool,batch,unknown-prompt</pre>", "29 November 2026 01:02 UTC", "Checks that find nothing: 0",
 		"The server has no prompts: unknown-prompt.", "delete_all, send_mail")
 	require.NotContains(t, page, "<h2>What a model cannot act on", "nothing of that is found")
 	require.Equal(t, 1, strings.Count(page, "The server has no prompts"))
@@ -83,10 +85,10 @@ func TestPageOfHostileServer(t *testing.T) {
 func TestCommandLine(t *testing.T) {
 	hide := func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") }
 	for want, o := range map[string]probe.Options{
-		`mcpchain check -tools a,b -writes -- node 'my server.js' '--token=[redacted]' 'it'\''s'`: {Tools: []string{"a", "b"}, Writes: true, Command: []string{"node", "my server.js", "--token=hunter2", "it's"}},
-		`mcpchain check -to https://a.example/mcp -header 'Authorization: ...'`:                   {URL: "https://a.example/mcp", Header: http.Header{"Authorization": {"Bearer x"}}},
+		`mcpchain check -only no-json -tools a,b -writes -- node 'my server.js' '--token=[redacted]' 'it'\''s'`: {Tools: []string{"a", "b"}, Writes: true, Command: []string{"node", "my server.js", "--token=hunter2", "it's"}},
+		`mcpchain check -to https://a.example/mcp -header 'Authorization: ...'`:                                 {URL: "https://a.example/mcp", Header: http.Header{"Authorization": {"Bearer x"}}},
 	} {
-		require.Equal(t, want, commandLine("check", o, hide))
+		require.Equal(t, want, commandLine("check", map[bool][]string{true: {"no-json"}}[o.Writes], o, hide))
 	}
 }
 

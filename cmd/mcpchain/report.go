@@ -70,6 +70,13 @@ var weightTitles = map[probe.Weight]string{
 
 func (g grade) Title() string { return weightTitles[g.Weight] }
 
+// unexplained returns the findings that no other check explains, the heaviest first.
+func unexplained(result probe.Result) []probe.Finding {
+	some := merged(slices.DeleteFunc(slices.Clone(result.Findings), func(f probe.Finding) bool { return f.Because != "" }))
+	slices.SortStableFunc(some, func(a, b probe.Finding) int { return rank(a) - rank(b) })
+	return some
+}
+
 func rank(f probe.Finding) int { return slices.Index(probe.Weights, f.Weight) }
 
 // grades returns the three grades of a report, the heaviest first. A check stands in that of its heaviest finding.
@@ -86,9 +93,7 @@ func grades(r *probe.Report) (all []grade) {
 		all = append(all, grade{Weight: weight})
 	}
 	for _, result := range r.Results {
-		findings := merged(slices.DeleteFunc(slices.Clone(result.Findings), func(f probe.Finding) bool { return f.Because != "" }))
-		if len(findings) > 0 {
-			slices.SortStableFunc(findings, func(a, b probe.Finding) int { return rank(a) - rank(b) })
+		if findings := unexplained(result); len(findings) > 0 {
 			g := &all[max(0, rank(findings[0]))]
 			g.Results = append(g.Results, graded{result.Check, findings, also[result.Check.Name]})
 		}

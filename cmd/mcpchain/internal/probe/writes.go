@@ -70,20 +70,21 @@ func writesKept(t *trial) {
 			writers = append(writers, tool)
 		}
 	}
-	for _, writer := range writers {
+	for i, writer := range writers {
 		if t.late() {
 			break
 		}
-		t.lost(writer, readers)
+		t.lost(writer, readers, fmt.Sprintf("%s%d", markOfWrites, i))
 	}
 	if !t.asked {
 		t.skip("no tool shows all that another one writes")
 	}
 }
 
-func (t *trial) lost(writer *tool, readers []*tool) {
-	c, kind := t.conn(), quoteless(writer.Name)
-	written := func(round string, i int) string { return fmt.Sprintf("%s%s%s%02dx", markOfWrites, kind, round, i) }
+// lost notes a finding if a tool loses writes, in texts that begin with a mark.
+func (t *trial) lost(writer *tool, readers []*tool, mark string) {
+	c := t.conn()
+	written := func(round string, i int) string { return fmt.Sprintf("%s%s%02dx", mark, round, i) }
 	begin := func(round string, i int) *exchange {
 		arguments, _ := writer.writing(written(round, i))
 		return c.beginCall(writer, arguments, c.id())
@@ -139,11 +140,6 @@ func (t *trial) shown(c *conn, readers []*tool) map[*tool]string {
 		}
 	}
 	return all
-}
-
-// quoteless leaves what stands for itself in each text.
-func quoteless(name string) string {
-	return regexp.MustCompile(`[^a-z]`).ReplaceAllString(strings.ToLower(name), "")
 }
 
 // writing returns arguments that fit, with a text wherever one may stand. ok is false if there is no such place.
