@@ -183,7 +183,7 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 	defer stop()
 	report, err := probed(ctx, o, "", std.err)
 	if err == nil && f.writeBaseline {
-		err = writeBaseline(f.baseline, report)
+		err = cmp.Or(f.writeHTMLFile(report, nil, o), writeBaseline(f.baseline, report))
 		if err == nil {
 			fmt.Fprintf(std.err, "mcpchain check: %s has what %d checks found\n", f.baseline, report.Found())
 			return exitOK
