@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +27,13 @@ func serveNotes(mode string) {
 			{"name":"sign_in","inputSchema":{"type":"object","properties":{"password":` + text + `,"user":` + text + `}}}`
 	}
 	tools = strings.ReplaceAll(strings.ReplaceAll(tools, "\n", ""), `"inputSchema"`, `"annotations":{"readOnlyHint":`+fmt.Sprint(mode == "echoes")+`},"inputSchema"`)
-	var out, whole sync.Mutex
+	var out, whole, store sync.Mutex
 	var notes []string
+	read := func() []string {
+		store.Lock()
+		defer store.Unlock()
+		return notes
+	}
 	called := func(name string, arguments map[string]any) string {
 		text := func(text string) string { return fmt.Sprintf(`"content":[{"type":"text","text":%q}]`, text) }
 		switch name {
@@ -37,17 +43,19 @@ func serveNotes(mode string) {
 			return text(fmt.Sprintf("%v with %v", arguments["user"], arguments["password"]))
 		case "list_notes":
 			if mode == "notes-paged" {
-				return text(strings.Join(notes[:min(len(notes), 30)], " "))
+				return text(strings.Join(read()[:min(len(read()), 30)], " "))
 			}
-			return text(strings.Join(notes, " "))
+			return text(strings.Join(read(), " "))
 		}
 		if mode != "notes-lost" {
 			whole.Lock()
 			defer whole.Unlock()
 		}
-		before := notes[:len(notes):len(notes)]
+		before := slices.Clip(read())
 		time.Sleep(time.Millisecond)
 		raw, _ := json.Marshal(arguments)
+		store.Lock()
+		defer store.Unlock()
 		notes = append(before, string(raw)) // what others have written meanwhile is lost
 		return text("written")
 	}
