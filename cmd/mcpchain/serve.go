@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/mcpchain/mcpchain/transport"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/child"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/front"
 )
 
@@ -27,7 +27,7 @@ func (r *running) serve(ctx context.Context) int {
 		return status
 	}
 	if len(r.Command) > 0 { // before the first client finds out
-		if _, err := exec.LookPath(r.Command[0]); err != nil {
+		if err := child.Look(r.Command); err != nil {
 			return fail("the server cannot be started", err, 127)
 		}
 	}

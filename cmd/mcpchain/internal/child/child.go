@@ -32,7 +32,7 @@ type Process struct {
 }
 
 // Start starts a process in a process group of its own: the interrupt of a terminal reaches it only by way of this
-// process.
+// process. The error of a program that cannot be started is an [UnstartedError].
 func Start(c Command) (*Process, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("child: there is no command")
@@ -57,7 +57,7 @@ func Start(c Command) (*Process, error) {
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		closeAll()
-		return nil, err
+		return nil, unstarted(c.Args, err)
 	}
 	_ = inR.Close()
 	_ = outW.Close()

@@ -3,6 +3,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -125,10 +127,28 @@ func (c *Config) load(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.read(text); err != nil {
+	if err := c.read(plain(text)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+// plain returns a text as UTF-8 without a byte order mark: editors of Windows write one, and PowerShell writes UTF-16.
+func plain(text []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		return bytes.TrimPrefix(text, []byte("\ufeff"))
+	}
+	var units []uint16
+	for at := 2; at+1 < len(text); at += 2 {
+		units = append(units, order.Uint16(text[at:]))
+	}
+	return []byte(string(utf16.Decode(units)))
 }
 
 func (c *Config) read(text []byte) error {

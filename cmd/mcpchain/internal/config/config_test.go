@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
@@ -272,5 +273,23 @@ func TestSchema(t *testing.T) {
 	root := schema.Schema()
 	for name, of := range root.Properties {
 		require.NotEmpty(t, of.Description, name)
+	}
+}
+
+// Editors of Windows begin a file with a byte order mark, and PowerShell writes UTF-16.
+func TestAFileWithAByteOrderMark(t *testing.T) {
+	const text = `{"hide":["é😀"]}`
+	little, big := []byte{0xff, 0xfe}, []byte{0xfe, 0xff}
+	for _, unit := range utf16.Encode([]rune(text)) {
+		little, big = append(little, byte(unit), byte(unit>>8)), append(big, byte(unit>>8), byte(unit))
+	}
+	for _, marked := range []string{"\ufeff" + text, string(little), string(big), text} {
+		c, err := Parse([]string{"-config", file(t, marked)})
+		require.NoError(t, err)
+		require.Equal(t, []string{"é😀"}, c.Hide)
+	}
+	for _, wrong := range []string{"\ufeff", "\xff\xfe{", "\xff\xfe", "\ufeff\ufeff{}"} {
+		_, err := Parse([]string{"-config", file(t, wrong)})
+		require.Error(t, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/words"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/child"
 )
 
 // The failures of the server that it cannot answer itself. The effect of a call that was sent is
@@ -41,8 +43,22 @@ func neverSpokeError(how, said string) error {
 	if said != "" {
 		text += ", and wrote: " + words.Quote(said, 2*maxClip)
 	}
+	return never(text)
+}
+
+// never is for a server that does not work as it was started.
+func never(text string) *fault.Error {
 	return fault.New(fault.KindServiceUnavailable, text).WithParty(fault.PartyServer).
 		Never("Its command, its environment or its configuration may have to be corrected")
+}
+
+// unstartedError is for a server that cannot be started. A stranger is not told why, and a secret is not cut.
+func (p *Proxy) unstartedError(err error) error {
+	text := "the server cannot be started"
+	if unstarted, ok := errors.AsType[*child.UnstartedError](err); ok && !p.Strange && p.Hide(p.Command[0]) == p.Command[0] {
+		text += ": " + unstarted.Why
+	}
+	return never(text).Because(err)
 }
 
 // A silentError ends a run that was silent for too long.

@@ -133,18 +133,22 @@ const (
 )
 
 // Run serves until the client leaves ([Proxy.Leave], or the end of its output), until ctx ends, or until the server
-// ends before its first message. It returns the exit status.
+// ends before its first message. It returns the exit status, which is 127 if the server cannot be started.
 func (p *Proxy) Run(ctx context.Context) int {
 	defer p.session.close()
 	ended := make(chan int, 1)
 	first, err := p.start()
 	if err != nil {
 		p.Logger.ErrorContext(ctx, "the server cannot be started", slog.String("error", p.Hide(err.Error())))
-		return 127
+		p.mu.Lock()
+		p.never = p.unstartedError(err)
+		p.mu.Unlock()
+		ended <- 127
+	} else {
+		p.publish(first)
+		defer context.AfterFunc(ctx, func() { p.end(0) })() // also while it ends already
+		go func() { ended <- p.supervise(first) }()
 	}
-	p.publish(first)
-	defer context.AfterFunc(ctx, func() { p.end(0) })() // also while it ends already
-	go func() { ended <- p.supervise(first) }()
 	if p.In != nil {
 		go func() {
 			defer p.Leave()
@@ -229,7 +233,7 @@ func (p *Proxy) supervise(up *upstream) int {
 			case p.ending():
 				return up.process.Status()
 			case run == 1 && !up.heard.Load(): // wrong arguments, a key that lacks
-				p.Logger.Error("the server ended before it said anything", slog.String("how", up.process.How()))
+				p.Logger.Error("the server ended before it said anything", up.how()...)
 				p.mu.Lock()
 				p.never = up.died
 				p.mu.Unlock()
@@ -238,7 +242,7 @@ func (p *Proxy) supervise(up *upstream) int {
 			if p.Start != nil {
 				p.Logger.Warn("the session with the server ended, and is begun anew", slog.String("how", up.process.How()), slog.Duration("pause", pause))
 			} else {
-				p.Logger.Error("the server ended, and is started again", slog.String("how", up.process.How()), slog.Duration("pause", pause))
+				p.Logger.Error("the server ended, and is started again", append(up.how(), slog.Duration("pause", pause))...)
 			}
 		}
 		if time.Since(began) > p.Restart.Steady {

@@ -115,11 +115,6 @@ func TestAServerThatPrintsItsUsage(t *testing.T) {
 			})
 		}
 	}
-	t.Run("it cannot be started", func(t *testing.T) {
-		c := connect(t, func(o *Options, _ *mcpchain.Options) { o.Command = []string{"/there/is/no/such/program"} })
-		require.Equal(t, 127, <-c.status)
-		c.status <- 127
-	})
 	t.Run("a stranger", func(t *testing.T) {
 		c := connect(t, func(o *Options, _ *mcpchain.Options) {
 			o.Env, o.Strange = append(os.Environ(), "PROXY_TEST_SERVER=usage", "PROXY_TEST_STATUS=1"), true
@@ -132,19 +127,41 @@ func TestAServerThatPrintsItsUsage(t *testing.T) {
 	})
 }
 
-func TestTail(t *testing.T) {
-	var s tail
-	for _, line := range strings.Split("Error [ERR]: Cannot find module './x'\n    at resolve (node:internal)\n\nNode.js v20.20.2\n", "\n") {
-		s.add(line)
+// A command that cannot be started is answered, too, and a server that ends with the line that names the cause.
+func TestAServerThatDoesNotStart(t *testing.T) {
+	missing := func(o *Options, _ *mcpchain.Options) { o.Command = []string{"/there/is/no/such/program"} }
+	node := func(o *Options, _ *mcpchain.Options) {
+		o.Command = []string{"/bin/sh", "-c", "printf 'Error [CODE]: no module\n    at resolve (node:internal)\n\nNode.js v20.20.2\n' >&2; exit 3"}
 	}
-	require.Equal(t, "Error [ERR]: Cannot find module './x' / Node.js v20.20.2", s.take())
-	require.Empty(t, s.take())
-	s.add("\tonly this")
-	require.Equal(t, "only this", s.take())
-	for range 1000 {
-		s.add(strings.Repeat("x", 100))
+	secret := func(o *Options, _ *mcpchain.Options) { o.Command = []string{"/there/is/no/" + canary} }
+	stranger := func(o *Options, _ *mcpchain.Options) { o.Strange = true }
+	for name, one := range map[string]struct {
+		change []func(*Options, *mcpchain.Options)
+		status int
+		answer string
+		log    string
+	}{
+		"it is not there":             {[]func(*Options, *mcpchain.Options){missing}, 127, "cannot be started: there is no program \"program\" in its directory.", "/there/is/no/such/program"},
+		"it is not there, a stranger": {[]func(*Options, *mcpchain.Options){missing, stranger}, 127, "cannot be started.\nRetry: no.", "/there/is/no/such/program"},
+		"it is a secret":              {[]func(*Options, *mcpchain.Options){secret}, 127, "cannot be started.\nRetry: no.", "[redacted]"},
+		"it ends":                     {[]func(*Options, *mcpchain.Options){node}, 3, `and wrote: 'Error [CODE]: no module'.`, `cause="Error [CODE]: no module" wrote="Error [CODE]: no module / at resolve (node:internal) / Node.js v20.20.2"`},
+		"it ends, a stranger":         {[]func(*Options, *mcpchain.Options){node, stranger}, 3, "before it answered anything.\nRetry: no.", `cause="Error [CODE]: no module"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, one.change...)
+			c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
+			line := c.answer("1")
+			var m struct{ Error struct{ Message string } }
+			require.NoError(t, json.Unmarshal([]byte(line), &m))
+			require.Contains(t, m.Error.Message, one.answer)
+			require.NotContains(t, line, "/there")
+			require.NotContains(t, line, "Node.js")
+			require.NotContains(t, line+c.log.String(), "zq-canary")
+			require.Equal(t, one.status, <-c.status)
+			c.status <- one.status
+			require.Contains(t, c.log.String(), one.log)
+		})
 	}
-	require.LessOrEqual(t, len(s.take()), maxClip)
 }
 
 // A server that does one thing at a time is left alone while it runs one call.

@@ -9,7 +9,7 @@ import (
 )
 
 // stderr passes on the standard error of the server in whole lines, without the values of its secrets. So it does
-// not mix with the log. It keeps the last lines: they often say why the server has ended.
+// not mix with the log.
 type stderr struct {
 	hide func(string) string
 	line func(string) // takes one line
@@ -65,53 +65,17 @@ func (s *stderr) write(line []byte) {
 	s.line(text)
 }
 
-// last returns the last lines that say something since it was called before, with what has no end yet.
-func (s *stderr) last() string {
+// ended returns what was written since it was called before, with what has no end yet.
+func (s *stderr) ended() tail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.part) > 0 {
 		s.write(s.part)
 		s.part = nil
 	}
-	return s.kept.take()
-}
-
-// A tail keeps the last lines of a text, at most maxClip bytes of them. An indented line belongs to the one above
-// it, such as a frame of a stack. It is kept only if there is no other line.
-type tail struct {
-	lines []string
-	size  int
-	rest  string // the last line that is indented
-}
-
-func (t *tail) add(line string) {
-	line = strings.TrimRight(line, " \t\r\n")
-	if line == "" {
-		return
-	}
-	if line[0] == ' ' || line[0] == '\t' {
-		t.rest = line
-		return
-	}
-	t.lines = append(t.lines, line)
-	t.size += len(line) + len(between)
-	for len(t.lines) > 1 && t.size > maxClip {
-		t.size -= len(t.lines[0]) + len(between)
-		t.lines = t.lines[1:]
-	}
-}
-
-// between stands between lines that are joined into one.
-const between = " / "
-
-// take returns the lines in one, and forgets them.
-func (t *tail) take() string {
-	text := strings.Join(t.lines, between)
-	if text == "" {
-		text = strings.TrimSpace(t.rest)
-	}
-	*t = tail{}
-	return text
+	kept := s.kept
+	s.kept = tail{}
+	return kept
 }
 
 // Lines returns what writes lines to w, each at once.

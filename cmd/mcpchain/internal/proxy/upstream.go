@@ -28,8 +28,9 @@ type upstream struct {
 	wrote   atomic.Int64 // when it last wrote a line, see now; zero if it never did
 	overdue atomic.Int64 // when a call ran into its time limit last; zero if none did
 	cause   atomic.Pointer[error]
-	gone    bool  // it has ended; guarded by the mutex of the Proxy
-	died    error // what the requests fail with that it left; set before ended is closed
+	gone    bool   // it has ended; guarded by the mutex of the Proxy
+	died    error  // what the requests fail with that it left; set before ended is closed
+	left    ending // what it wrote last; set before ended is closed
 
 	mu      sync.Mutex
 	waiting map[string]*waiter   // by the keys of IDs; nil when the run has ended
@@ -388,19 +389,35 @@ func (u *upstream) diedError() error {
 	if s, ok := u.process.(interface{ Lost() error }); ok {
 		return s.Lost()
 	}
-	how, said := u.process.How(), u.proxy.stderr.last()
+	how, wrote := u.process.How(), u.proxy.stderr.ended()
+	ended := wrote.ending()
+	defer func() { u.left = ended }()
 	if last := u.proxy.ending(); last || u.heard.Load() { // it says nothing of a server that it did not speak until then
-		return endedError(how, said, last)
+		return endedError(how, ended.cause, last)
 	}
 	u.mu.Lock()
-	printed := u.said.take()
+	printed := u.said.ending()
 	u.mu.Unlock()
-	if said != "" && printed != "" {
-		said += between
+	switch {
+	case printed.named && !ended.named, ended.cause == "":
+		ended = printed
+	case printed.cause != "" && !ended.named: // such as its usage
+		ended.cause, ended.lines = ended.cause+between+printed.cause, ended.lines+between+printed.lines
 	}
-	said += printed
 	if u.proxy.Strange {
-		said = ""
+		return neverSpokeError(how, "")
 	}
-	return neverSpokeError(how, said)
+	return neverSpokeError(how, ended.cause)
+}
+
+// how says, for the log, how the run has ended and why.
+func (u *upstream) how() []any {
+	attrs := []any{slog.String("how", u.process.How())}
+	if u.left.named {
+		attrs = append(attrs, slog.String("cause", u.left.cause))
+	}
+	if u.left.lines != "" {
+		attrs = append(attrs, slog.String("wrote", u.left.lines))
+	}
+	return attrs
 }

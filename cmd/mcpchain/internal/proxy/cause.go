@@ -1,0 +1,160 @@
+package proxy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A tail keeps the last lines of a program: they often say why it has ended.
+type tail struct {
+	lines []string
+	above []string // a line that names a cause, and what followed it, if it is not among lines any more
+}
+
+const (
+	maxTail  = 200 // lines
+	recorded = 5   // lines of them that the log has
+)
+
+func (t *tail) add(line string) {
+	t.lines = append(t.lines, clipped(strings.TrimRight(line, " \t\r\n")))
+	if len(t.lines) > maxTail {
+		if names.MatchString(t.lines[0]) { // a dump of many goroutines stands below it
+			t.above = slices.Clone(t.lines[:recorded])
+		}
+		t.lines = t.lines[1:]
+	}
+}
+
+// An ending is what a program wrote before it ended.
+type ending struct {
+	cause string // what names the cause, in one line; the last lines if none does
+	named bool   // one does
+	lines string // those to record, around the cause
+}
+
+// ending finds the line that names the cause.
+func (t *tail) ending() ending {
+	lines := make([]string, len(t.lines))
+	for i, line := range t.lines {
+		lines[i] = frame.ReplaceAllString(colour.ReplaceAllString(line, ""), "")
+	}
+	if at := cause(lines, false); at >= 0 {
+		return ending{told(lines, at), true, joined(lines[:min(at+recorded, len(lines))], recorded)}
+	}
+	if t.above != nil {
+		return ending{told(t.above, 0), true, joined(t.above, recorded)}
+	}
+	if at := cause(lines, true); at >= 0 {
+		return ending{told(lines, at), true, joined(lines[:min(at+recorded, len(lines))], recorded)}
+	}
+	last := joined(slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return indented(line) || noise.MatchString(line) }), recorded)
+	if last == "" {
+		last = joined(lines, 1)
+	}
+	return ending{last, false, joined(lines, recorded)}
+}
+
+// Cause returns the line that names why a program ended, of the end of what it wrote. If no line does, it returns the
+// last lines, and named is false.
+func Cause(text string) (cause string, named bool) {
+	var t tail
+	for line := range strings.Lines(text) {
+		t.add(line)
+	}
+	end := t.ending()
+	return end.cause, end.named
+}
+
+// joined returns the last lines that say something, in one.
+func joined(lines []string, most int) string {
+	var some []string
+	for _, line := range slices.Backward(lines) {
+		line = strings.TrimSpace(line)
+		if line != "" && len(some) < most {
+			some = append(some, line)
+		}
+	}
+	slices.Reverse(some)
+	return strings.Join(some, between)
+}
+
+// between stands between lines that are joined into one.
+const between = " / "
+
+var (
+	colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	// frame is drawn before lines: by Python around a group of exceptions, and by uv.
+	frame = regexp.MustCompile(`^\s+(?:\+ |\| ?|× |│ ?|╰─▶ |├─▶ )`)
+
+	// names matches lines that programs of many languages write when they end of an error.
+	names = regexp.MustCompile(`^(?:Uncaught |\(in promise\) |Unhandled exception\. |Exception in thread "[^"]*" |Caused by: )*[\w$.:]*(?:Error|Exception|Rejection|SystemExit)(?: \[\w+\])?(?::|$)` +
+		`|^(?i:error|fatal|fatal error)(?::|!| -)|^Fatal |^panic: |^thread '.*panicked at|^PHP Fatal|^\*\* \(|^npm (?:error|ERR!) |^docker: |\([A-Z]\w*Error\)$` +
+		`|command not found|: not found$|No such file or directory$|Error response from daemon|the Docker daemon`)
+
+	// says matches lines that may name a cause: the last of them is taken where no line matches names.
+	says = regexp.MustCompile(`(?i)\b(?:error|fatal|fail(?:ed|ure|s)?|exception|panic|cannot|can't|could ?n[o']t|unable|missing|must|requires?d?|refused|denied|invalid|unknown|unsupported|` +
+		`unauthorized|forbidden|expired|timed out|in use|no such|not (?:found|set|installed|supported|allowed|provided|defined|configured|a|available|exist)|no module)\b`)
+
+	// noise matches what stands around the line that names the cause.
+	noise = regexp.MustCompile(`^[^\p{L}]*$|^(?:Node\.js|Bun) v\d|^exit status \d|^npm (?:error|ERR!)(?: +(?:A complete log|Lifecycle|code (?:\d+|ELIFECYCLE)$|errno |syscall |path |dest |workspace |location |command |file |cwd |\d+$|$)|$)` +
+		`|^npm (?:warn|WARN|notice)|^note: |Traceback \(most recent|^During handling|^The above exception|^goroutine \d|^Run '|^See '|^For more information|^Try '|^Require stack|^stack backtrace|^Emitted '` +
+		`|^(?:node:|file:///|/)\S+:\d+$|^\[notice\]|^\(node:\d+\)|^\(Use .node|(?i:exiting\.?$|shutting down)`)
+
+	npm    = regexp.MustCompile(`^npm (?:error|ERR!) ?`)
+	goesOn = regexp.MustCompile(`[:\[{(]$|validation errors? for \S+$`)
+	stack  = regexp.MustCompile(`^\s+at |^\s*$|^For further information|^\s+For further information|^stack backtrace`)
+)
+
+func indented(line string) bool { return line == "" || line[0] == ' ' || line[0] == '\t' }
+
+// cause returns the index of the line that names the cause, -1 if none does. Of several it is the last: programs
+// write on after an error that does not end them. maybe takes lines that only may.
+func cause(lines []string, maybe bool) int {
+	found, traced := -1, false // traced: in a traceback of Python, which ends with its exception
+	for i, line := range lines {
+		switch {
+		case strings.Contains(line, "Traceback (most recent call last)"):
+			traced = true
+		case indented(line), noise.MatchString(line):
+		case traced, names.MatchString(line), maybe && says.MatchString(line):
+			if found < 0 || !npm.MatchString(line) || !npm.MatchString(lines[found]) { // npm begins with it
+				found = i
+			}
+			traced = false
+		}
+	}
+	return found
+}
+
+// told returns a line that names a cause, with what belongs to it.
+func told(lines []string, at int) string {
+	text := strings.TrimSpace(lines[at])
+	rest := lines[at+1:]
+	if code := npm.FindString(text); code != "" && strings.HasPrefix(text[len(code):], "code ") {
+		for _, line := range rest { // the code says little
+			if npm.MatchString(line) && !noise.MatchString(line) {
+				return clipped(text + between + line)
+			}
+		}
+	}
+	for len(rest) > 0 && rest[0] == "" {
+		rest = rest[1:]
+	}
+	if len(rest) > 0 && rest[0] == "Caused by:" { // of programs in Rust
+		text, rest = text+between+rest[0], rest[1:]
+	}
+	if !goesOn.MatchString(text) {
+		return clipped(text)
+	}
+	for _, line := range rest {
+		if stack.MatchString(line) || len(text) > maxClip {
+			break
+		}
+		text += " " + strings.TrimSpace(line)
+	}
+	return clipped(text)
+}
+
+func clipped(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxClip)], "") }
