@@ -65,7 +65,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
-		if legal := p.legal(ctx, p.clippedResult(tool)); legal != tool {
+		if legal := p.legal(ctx, p.clippedResult(tool), r.m.Value("result", "structuredContent")); legal != tool {
 			if r.result, err = merged(r.result, tool, legal); err != nil {
 				return nil, err
 			}
