@@ -215,9 +215,19 @@ func (s *fakeServer) call(m message) {
 		s.raw(`{"jsonrpc":"2.0","id":"q2","method":"elicitation/create","params":{"message":"name?"}}`)
 		s.raw(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q2"}}`)
 		s.text(m.ID, "done", false)
-	case "progress":
-		s.raw(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}`)
-		s.text(m.ID, "done", false)
+	case "progress", "progress_failure", "progress_task":
+		progress := func(token string) {
+			s.raw(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":1}}`)
+		}
+		progress(`"t"`)
+		progress(`"nobody's"`)
+		if p.Name == "progress_task" {
+			s.result(m.ID, `{"task":{"taskId":"1","status":"working"}}`)
+		} else {
+			s.text(m.ID, "done", p.Name == "progress_failure")
+		}
+		progress(`"t"`)
+		s.raw(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"the last"}}`)
 	case "after":
 		s.text(m.ID, "done", false)
 		s.raw(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
