@@ -1,15 +1,19 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -142,6 +146,37 @@ func (p *Proxy) listChanged(method string) {
 		defer p.mu.Unlock()
 		clear(p.looks)
 	}
+}
+
+// compare tells the client which lists of the server have changed since the run before, as far as anybody has read
+// them, and the server says that it announces such changes: the new run does not know that there was another one.
+func (p *Proxy) compare(before map[string]json.RawMessage) {
+	defer p.guard(func() {})
+	ctx, cancel := context.WithTimeoutCause(p.life, guardWait, errNotInTime)
+	defer cancel()
+	for _, what := range p.session.announced() {
+		for key, was := range before {
+			cursor, ok := strings.CutPrefix(key, what+"/list ")
+			if !ok {
+				continue
+			}
+			params := marshal(mcp.ListToolsParams{Cursor: cursor}) // the others have the same
+			r, err := p.read(ctx, by(p.session.caller(), rpc.Request(rpc.NumberID(0), what+"/list", params)))
+			if err == nil && r.err == nil && r.wire == nil && !same(was, r.result) {
+				changed := rpc.Request(nil, "notifications/"+what+"/list_changed", nil)
+				p.listChanged(changed.Method)
+				p.write(changed)
+				break
+			}
+		}
+	}
+}
+
+// same reports whether two values are the same but for white space and the order of their members.
+func same(one, other json.RawMessage) bool {
+	a, errA := jsons.Canonical(one)
+	b, errB := jsons.Canonical(other)
+	return bytes.Equal(one, other) || errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // list asks the server for a list, waits for it, and keeps it.

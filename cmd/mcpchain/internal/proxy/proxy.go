@@ -96,13 +96,13 @@ type Proxy struct {
 	changed chan struct{} // closed when up changes
 	back    time.Time     // when a server that has ended is started again
 	why     error         // why it could not be, nil if it was not tried
-	never   error         // what every request fails with: the server ended before it said anything
+	never   error         // what every request fails with: the server ended before it said anything, or speaks another version
 	calls   map[string]*request
 	tokens  map[string]*request // by the keys of the tokens under which they want to hear of their progress
 	tasks   table.Names[bool]   // tokens of calls that were answered with a task, which goes on
-	passed  []<-chan struct{} // closed when what the server wrote last is written to the client
-	line    <-chan struct{}   // the same of its last line that was not an answer
-	waits   map[string]waits  // the requests of the server that the client has not answered
+	passed  []<-chan struct{}   // closed when what the server wrote last is written to the client
+	line    <-chan struct{}     // the same of its last line that was not an answer
+	waits   map[string]waits    // the requests of the server that the client has not answered
 	session session
 	lists   lists
 	looks   map[string]*look // what the server is asked now on behalf of the middlewares
@@ -269,7 +269,9 @@ func (p *Proxy) supervise(up *upstream) int {
 			p.mu.Unlock()
 			continue
 		}
+		before := p.lists.all()
 		p.publish(up)
+		go p.compare(before)
 		if p.ending() { // end may not have seen it
 			up.process.Stop(0)
 		}
@@ -284,7 +286,7 @@ func (p *Proxy) publish(up *upstream) {
 		return
 	}
 	p.relists.Store(now())
-	p.up, p.why = up, nil
+	p.up, p.why, p.never = up, nil, nil
 	close(p.changed)
 	p.changed = make(chan struct{})
 }

@@ -44,6 +44,15 @@ func (s *fakeServer) raw(line string) {
 	_, _ = os.Stdout.WriteString(line + "\n")
 }
 
+// asked returns the version that a client asks for.
+func (s *fakeServer) asked(params json.RawMessage) string {
+	var p struct {
+		Version string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(params, &p)
+	return p.Version
+}
+
 func (s *fakeServer) result(id json.RawMessage, result string) {
 	s.raw(`{"result":` + result + `,"jsonrpc":"2.0","id":` + string(id) + `,"unknown":"kept"}`)
 }
@@ -88,6 +97,9 @@ func serve() {
 
 func (s *fakeServer) handle(m message) {
 	if os.Getenv("PROXY_TEST_SERVER") == "says" && s.says(m) {
+		return
+	}
+	if os.Getenv("PROXY_TEST_SERVER") == "restarts" && s.restarts(m) {
 		return
 	}
 	switch m.Method {
