@@ -28,9 +28,13 @@ const (
 // errNotInTime says that the server did not list anything in time.
 var errNotInTime = errors.New("the server did not list anything in time")
 
-// moment is how long what the server has listed answers the same question of other middlewares. Those
-// that explain one failure ask one after the other.
-const moment = 100 * time.Millisecond
+// What the server has listed answers the same question of other middlewares for a moment: those that explain one
+// failure ask one after the other. A long list that takes the server some time answers it for so many times that
+// time, so that a server whose calls fail all the time has little to do with lists.
+const (
+	moment = 100 * time.Millisecond
+	times  = 20
+)
 
 // A look is one question of the middlewares to the server. Equal questions at the same time share it.
 type look struct {
@@ -113,12 +117,13 @@ func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) 
 	}
 	l := &look{done: make(chan struct{}), err: errNotInTime}
 	p.looks[key] = l
+	began := time.Now()
 	go func() {
 		defer p.guard(func() {})
 		defer func() {
 			close(l.done)
 			if l.err == nil {
-				time.AfterFunc(moment, func() { p.forgetLook(key, l) })
+				time.AfterFunc(max(moment, times*time.Since(began)), func() { p.forgetLook(key, l) })
 			} else {
 				p.forgetLook(key, l)
 			}
@@ -141,10 +146,16 @@ func (p *Proxy) forgetLook(key string, l *look) {
 // listChanged forgets what the server has listed if a notification says that it lists something else now.
 func (p *Proxy) listChanged(method string) {
 	if p.lists.changed(method) {
-		p.relists.Store(now())
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		clear(p.looks)
+		p.forgetRemembered() // last: what is asked from now on joins no question of before
+	}
+}
+
+func (p *Proxy) forgetRemembered() {
+	if place := p.place.Load(); place != nil {
+		place.Forget()
 	}
 }
 

@@ -77,7 +77,6 @@ type Proxy struct {
 	stderr  *stderr
 	serial  chan struct{}
 	asked   atomic.Int64    // when the client last sent a request
-	relists atomic.Int64    // when the server last said that it lists other tools, or was started; see now
 	life    context.Context //nolint:containedctx // that of the program, not of a call
 	finish  context.CancelFunc
 	gone    chan struct{} // closed when the client reads no more
@@ -90,6 +89,7 @@ type Proxy struct {
 	asking  chan struct{}     // closed when the client has asked something
 	silent  table.Names[bool] // the calls during which a run was ended because it was silent, see sameCall
 	outputs ask.Outputs
+	place   atomic.Pointer[ask.Place] // what the middlewares remember of what the server lists; nil before the first call
 
 	mu      sync.Mutex
 	up      *upstream
@@ -285,7 +285,7 @@ func (p *Proxy) publish(up *upstream) {
 	if up.gone { // it did not even last until now
 		return
 	}
-	p.relists.Store(now())
+	p.forgetRemembered() // which the run before had listed
 	p.up, p.why, p.never = up, nil, nil
 	close(p.changed)
 	p.changed = make(chan struct{})

@@ -29,11 +29,25 @@ func (s *fakeServer) restarts(m message) bool {
 		}
 		s.result(m.ID, `{"protocolVersion":"`+version+`","capabilities":{`+can+`},"serverInfo":{"name":"fake","version":"1"}}`)
 	case "tools/list":
-		name := "one"
+		name, wants := "one", ""
 		if again && mode != "same" {
 			name = "other"
 		}
-		s.result(m.ID, `{"tools":[{"name":"`+name+`","inputSchema":{"type":"object"}}]}`)
+		if s.changed {
+			wants = `,"required":["b"]`
+		}
+		s.result(m.ID, `{"tools":[{"name":"`+name+`","inputSchema":{"type":"object"`+wants+`}}]}`)
+	case "tools/call":
+		switch {
+		case strings.Contains(string(m.Params), `"change"`):
+			s.changed = true
+			s.raw(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			s.text(m.ID, "done", false)
+		case strings.Contains(string(m.Params), `"one"`):
+			s.text(m.ID, "it failed", true)
+		default:
+			return false
+		}
 	case "prompts/list":
 		name := "one"
 		if again {

@@ -55,6 +55,14 @@ func TestARestartThatListsOtherTools(t *testing.T) {
 	}
 }
 
+// What the server has listed before it says that it lists something else explains nothing any more.
+func TestAChangedListExplains(t *testing.T) {
+	c := restarting(t, "")
+	require.NotContains(t, textOf(t, c.call("1", "one", `{}`)), "required")
+	require.Contains(t, c.call("2", "change", `{}`), "done")
+	require.Contains(t, textOf(t, c.call("3", "one", `{}`)), "Argument 'b' is required")
+}
+
 // The client has agreed on a version, and would not understand another one.
 func TestARestartInAnotherVersion(t *testing.T) {
 	c := restarting(t, "asked version") // the one in which the session began is asked for

@@ -36,6 +36,7 @@ type fakeServer struct {
 	seen    []string // the methods, in the order in which they came
 	waiting map[string]json.RawMessage
 	level   string
+	changed bool // it lists something else now
 }
 
 func (s *fakeServer) raw(line string) {
