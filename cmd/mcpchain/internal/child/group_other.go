@@ -4,7 +4,6 @@ package child
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -22,6 +21,6 @@ func killGroup(cmd *exec.Cmd) {
 
 func endGroup(cmd *exec.Cmd) { killGroup(cmd) } // there is no gentler way
 
-func guarded(*exec.Cmd) (guard *exec.Cmd, hold io.Closer) { return nil, nil }
+func guarded(*exec.Cmd) (release func()) { return func() {} }
 
 func status(state *os.ProcessState) int { return state.ExitCode() }
