@@ -9,6 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/jsons"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -34,7 +36,7 @@ func messages(body []byte) [][]byte {
 
 // inLine returns a message as one line. Line breaks stand between the parts of JSON, and not in its texts.
 func inLine(message []byte) []byte {
-	if !bytes.ContainsAny(message, "\r\n") {
+	if !jsons.HasBreak(message) {
 		return message
 	}
 	line := bytes.Clone(message)
