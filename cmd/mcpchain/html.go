@@ -153,13 +153,14 @@ func whatOf(f probe.Finding) string {
 // issueText returns what can be put into an issue of the server as it is.
 func issueText(r *probe.Report, result graded, command string) string {
 	f := result.Findings[0]
-	text := issueOf(r, result.Check, f) + "\n\n" + result.Why + "\n"
+	var text strings.Builder
+	text.WriteString(issueOf(r, result.Check, f) + "\n\n" + result.Why + "\n")
 	for _, part := range [][2]string{{"Sent", f.Sent}, {"Got", f.Got}, {"To repeat it", command}} {
 		if part[1] != "" {
-			text += "\n" + part[0] + ":\n\n    " + part[1] + "\n"
+			text.WriteString("\n" + part[0] + ":\n\n    " + part[1] + "\n")
 		}
 	}
-	return text
+	return text.String()
 }
 
 // commandLine returns what makes some checks again in a shell, without secrets.

@@ -133,7 +133,7 @@ func TestTheConfigurationsOfThePage(t *testing.T) {
 func TestWhatWasMeant(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	server := filepath.Join(os.Getenv("PATH"), "some-server"+map[bool]string{true: ".exe"}[runtime.GOOS == "windows"])
-	require.NoError(t, os.WriteFile(server, nil, 0o700)) //nolint:gosec // a program that could be run
+	require.NoError(t, os.WriteFile(server, nil, 0o700))
 	for want, args := range map[string][]string{
 		`mcpchain: there is no command "runn"; did you mean "run"?`:                                             {"runn", "--", "x"},
 		`mcpchain help: there is no command "comprae"; did you mean "compare"?`:                                 {"help", "comprae"},

@@ -17,12 +17,12 @@ import (
 func TestWhyACommandCannotBeStarted(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{"npx": "#!/bin/sh\n", "server": "#!/there/is/nothing\n", "empty": "\x01\x02", "aaa": "#!/bin/sh\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // programs
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 	}
 	for i := range 1100 { // more than are compared at once
-		require.NoError(t, os.WriteFile(filepath.Join(other, fmt.Sprintf("a%dz%04d", i%7, i)), []byte("#!/bin/sh\n"), 0o700)) //nolint:gosec // a program
+		require.NoError(t, os.WriteFile(filepath.Join(other, fmt.Sprintf("a%dz%04d", i%7, i)), []byte("#!/bin/sh\n"), 0o700))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(other, "zzztool"), []byte("#!/bin/sh\n"), 0o700)) //nolint:gosec // a program
+	require.NoError(t, os.WriteFile(filepath.Join(other, "zzztool"), []byte("#!/bin/sh\n"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "data.txt"), nil, 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	t.Setenv("PATH", dir+":/there/is/nothing:"+other)

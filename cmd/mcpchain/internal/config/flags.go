@@ -167,7 +167,7 @@ func UnknownCommand(name string, commands []string) error {
 		return unknown("command", name, matches)
 	}
 	if _, err := exec.LookPath(name); err == nil {
-		return fmt.Errorf("there is no command %q; to stand in front of it: mcpchain run -- %[1]s ...", name)
+		return fmt.Errorf("there is no command %q; write mcpchain run -- %[1]s ... to stand in front of it", name)
 	}
 	if strings.HasPrefix(name, "-") {
 		return fmt.Errorf("%q stands before the command; write: mcpchain run %[1]s ... -- COMMAND", name)

@@ -99,6 +99,19 @@ func names(text, word string) bool {
 
 const noSuch = "mcpchain_no_such_thing"
 
+// noToolName calls tools without a name.
+func noToolName(t *trial) {
+	if t.needs("tools") {
+		codes := []int64{codeInvalidParams, codeInvalidRequest}
+		if t.URL != "" {
+			codes = append(codes, mcp.CodeHeaderMismatch) // the name stands in a header, too
+		}
+		t.refused("no name", t.conn().ask("tools/call", `{"arguments":{}}`), codes...)
+		t.refused("a number", t.conn().ask("tools/call", `{"name":5,"arguments":{}}`), codes...)
+		t.refused("an empty name", t.conn().ask("tools/call", `{"name":"","arguments":{}}`), codes...)
+	}
+}
+
 // The checks of names that the server does not have.
 func nameChecks() []*Check {
 	return []*Check{
@@ -116,17 +129,7 @@ func nameChecks() []*Check {
 			}
 		}},
 		{Name: "near-tool-named", Title: "A misspelt tool is answered with the name that was meant.", Why: "A model then calls the right one at once, instead of guessing again.", both: true, run: nearTool},
-		{Name: "no-tool-name", Title: "A call without the name of a tool is refused with -32602.", Why: "A client's bug is then found by who reads the error, and not by a crash.", both: true, run: func(t *trial) {
-			if t.needs("tools") {
-				codes := []int64{codeInvalidParams, codeInvalidRequest}
-				if t.URL != "" {
-					codes = append(codes, mcp.CodeHeaderMismatch) // the name stands in a header, too
-				}
-				t.refused("no name", t.conn().ask("tools/call", `{"arguments":{}}`), codes...)
-				t.refused("a number", t.conn().ask("tools/call", `{"name":5,"arguments":{}}`), codes...)
-				t.refused("an empty name", t.conn().ask("tools/call", `{"name":"","arguments":{}}`), codes...)
-			}
-		}},
+		{Name: "no-tool-name", Title: "A call without the name of a tool is refused with -32602.", Why: "A client's bug is then found by who reads the error, and not by a crash.", both: true, run: noToolName},
 		{Name: "unknown-cursor", Title: "A cursor that the server did not give is refused with -32602, or ignored.", Why: "Cursors get old, and a client has to know that it must begin anew.", both: true, run: func(t *trial) {
 			if t.needs("tools") {
 				o := t.conn().ask("tools/list", `{"cursor":"mcpchain-no-such-cursor"}`)

@@ -43,7 +43,7 @@ type conn struct {
 	needed int                  // messages that nobody had asked for
 	stray  string               // the last of them that was an answer, "" for none
 	met    bool                 // something was answered
-	noise  string               // the first line before that that was no message, "" for none
+	noise  string               // the first line before it that was not a message, "" for none
 
 	token    string // of a call whose progress is counted, as JSON
 	progress int

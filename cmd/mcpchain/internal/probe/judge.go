@@ -224,10 +224,11 @@ func tellsFailure(text string) bool {
 		return failureWords.MatchString(text)
 	}
 	var said struct {
-		Error       any
-		Success, OK *bool
-		IsError     bool
-		Status      any
+		Error   any   `json:"error"`
+		Success *bool `json:"success"`
+		OK      *bool `json:"ok"`
+		IsError bool  `json:"isError"`
+		Status  any   `json:"status"`
 	}
 	if json.Unmarshal([]byte(text), &said) != nil {
 		return false

@@ -56,7 +56,7 @@ func serveNotes(mode string) {
 		raw, _ := json.Marshal(arguments)
 		store.Lock()
 		defer store.Unlock()
-		notes = append(before, string(raw)) // what others have written meanwhile is lost
+		notes = slices.Concat(before, []string{string(raw)}) // what others have written meanwhile is lost
 		return text("written")
 	}
 	for in := bufio.NewReader(os.Stdin); ; {

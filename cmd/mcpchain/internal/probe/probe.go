@@ -113,10 +113,9 @@ var planted = []string{
 const (
 	plantedKey      = "sk-proj-" + plantedMark + "4Jt8Wm2Rb7Xc1Vd9Lf3Hg6Np"
 	plantedPassword = plantedMark + "Pass5Kd0"
-	plantedMark     = "zqkanarieEnv" // stands in both
-	//nolint:gosec // invented
-	sentSecret = "ghp_" + sentMark + "7Rt2Yw9Lm4Nc6Bx1Vz8Kj3Hd5" // a caller sends it in arguments
-	sentMark   = "zqkanarieArg"
+	plantedMark     = "zqkanarieEnv"                                  // stands in both
+	sentSecret      = "ghp_" + sentMark + "7Rt2Yw9Lm4Nc6Bx1Vz8Kj3Hd5" // a caller sends it in arguments
+	sentMark        = "zqkanarieArg"
 )
 
 // A prober runs the checks against one server.

@@ -89,7 +89,7 @@ func (t *trial) lost(writer *tool, readers []*tool, mark string) {
 		arguments, _ := writer.writing(written(round, i))
 		return c.beginCall(writer, arguments, c.id())
 	}
-	var all []*exchange
+	all := make([]*exchange, 0, writesAtOnce)
 	var told, after []string // what was answered with a success
 	for i := range writesAtOnce {
 		all = append(all, begin("a", i))
