@@ -138,7 +138,7 @@ func TestWhatWasMeant(t *testing.T) {
 		`mcpchain: there is no command "runn"; did you mean "run"?`:                                             {"runn", "--", "x"},
 		`mcpchain help: there is no command "comprae"; did you mean "compare"?`:                                 {"help", "comprae"},
 		`mcpchain: there is no command "walk"; "mcpchain help" lists them`:                                      {"walk"},
-		`mcpchain: there is no command "some-server"; to stand in front of it: mcpchain run -- some-server ...`: {"some-server", "-y"},
+		`mcpchain: there is no command "some-server"; write mcpchain run -- some-server ... to stand in front of it`: {"some-server", "-y"},
 		`mcpchain: "-strict" stands before the command; write: mcpchain run -strict ... -- COMMAND`:             {"-strict", "--", "some-server"},
 	} {
 		out, errs, status := executed(t, args...)

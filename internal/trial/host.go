@@ -101,8 +101,7 @@ func (h *host) call(tool string, args json.RawMessage) (text string, failed bool
 		if errors.Is(err, context.DeadlineExceeded) {
 			return "MCP error -32001: Request timed out", true
 		}
-		var wire *jsonrpc.Error
-		if errors.As(err, &wire) {
+		if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 			return fmt.Sprintf("MCP error %d: %s", wire.Code, wire.Message), true
 		}
 		return "MCP error -32000: " + err.Error(), true

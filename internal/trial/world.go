@@ -123,7 +123,7 @@ func (s *site) serve(f func(http.ResponseWriter, *http.Request) error, down func
 				c.lost.Store(&err)
 				return
 			}
-			_ = answer.Result().Write(far) //nolint:bodyclose // of a recorder
+			_ = answer.Result().Write(far)
 		}()
 		return c, nil
 	}
