@@ -46,14 +46,13 @@ func (p *Proxy) beginRun() (Server, error) {
 		return nil, err
 	}
 	p.Logger.Info("the server runs", slog.Int("pid", c.PID()))
-	return &process{Process: c, lines: rpc.NewReader(c.Out, p.MaxAnswer)}, nil
+	return &process{Process: c, Messages: rpc.NewMessages(c.Out, p.MaxAnswer)}, nil
 }
 
 // A process is a Server that was started, over stdio.
 type process struct {
 	*child.Process
-
-	lines *rpc.Reader
+	*rpc.Messages
 }
 
 func (p *process) Write(m *rpc.Message) error {
@@ -62,14 +61,6 @@ func (p *process) Write(m *rpc.Message) error {
 }
 
 func (p *process) EndInput() { _ = p.In.Close() }
-
-func (p *process) Next() (*rpc.Message, error) {
-	line, err := p.lines.Next()
-	if err != nil {
-		return nil, err
-	}
-	return rpc.Read(line)
-}
 
 func (p *process) Close() {
 	_ = p.Out.Close()

@@ -46,6 +46,9 @@ type Message struct {
 	// Authorization is the header of the POST that brought the message, "" if there was none.
 	Authorization string
 
+	// Mended says what was put right in a message of a server, "" if nothing was.
+	Mended string
+
 	doc *jsons.Document
 }
 
