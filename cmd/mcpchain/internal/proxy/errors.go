@@ -45,6 +45,32 @@ func neverSpokeError(how, said string) error {
 	return never(text)
 }
 
+// startError is for a run that was ended because it did not answer anything in the time of its start.
+func (u *upstream) startError() error {
+	text := "the server did not answer within " + words.Duration(u.proxy.StartTimeout) + " of its start and was ended"
+	if came := u.came(0); came != "" {
+		text += ": " + came
+	}
+	lines := u.proxy.stderr.recent()
+	if said := lines.ending().cause; said != "" && !u.proxy.Strange {
+		text += ". Its standard error: " + words.Quote(said, 2*maxClip)
+	}
+	return never(text).Because(&lostError{text})
+}
+
+// insteadError is for a call that has run into its time limit while the server wrote something else, or starts.
+func insteadError(cause *call.ElsewhereError, starts bool, came string) error {
+	text := "the server did not answer this call in time"
+	if starts {
+		text = "the server, which has not answered anything since its start, did not answer this call in time"
+	}
+	if came != "" {
+		text += ": " + came
+	}
+	return fault.New(fault.KindTimeout, text+". It was told to stop. Whether it did is not known").
+		WithParty(fault.PartyServer).Because(cause)
+}
+
 // never is for a server that does not work as it was started.
 func never(text string) *fault.Error {
 	return fault.New(fault.KindServiceUnavailable, text).WithParty(fault.PartyServer).

@@ -182,3 +182,12 @@ func orNull(id ID) []byte {
 	}
 	return id
 }
+
+// Spelled returns the number that an ID spells as a text, nil if it is not such a text.
+func (id ID) Spelled() ID {
+	text, ok := jsons.Text(json.RawMessage(id))
+	if n, err := strconv.ParseInt(text, 10, 64); ok && err == nil && strconv.FormatInt(n, 10) == text {
+		return NumberID(n)
+	}
+	return nil
+}
