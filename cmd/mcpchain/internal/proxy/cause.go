@@ -84,7 +84,7 @@ var (
 
 	// says matches lines that may name a cause: the last of them is taken where no line matches names.
 	says = regexp.MustCompile(`(?i)\b(?:error|fatal|fail(?:ed|ure|s)?|exception|panic|cannot|can't|could ?n[o']t|unable|missing|must|requires?d?|refused|denied|invalid|unknown|unsupported|` +
-		`unauthorized|forbidden|expired|timed out|in use|no such|not (?:found|set|installed|supported|allowed|provided|defined|configured|a|available|exist)|no module)\b`)
+		`unauthorized|forbidden|expired|timed out|in use|no such|recognized|segmentation fault|killed|not (?:found|set|installed|supported|allowed|provided|defined|configured|a|available|exist)|no module)\b`)
 
 	// noise matches what stands around the line that names the cause.
 	noise = regexp.MustCompile(`^[^\p{L}]*$|^(?:Node\.js|Bun) v\d|^exit status \d|^npm (?:error|ERR!)(?: +(?:A complete log|Lifecycle|code (?:\d+|ELIFECYCLE)$|errno |syscall |path |dest |workspace |location |command |file |cwd |\d+$|$)|$)` +

@@ -35,11 +35,15 @@ func endedError(how, said string, last bool) error {
 	return f.WithParty(fault.PartyServer).Because(&lostError{"the server ended: " + how + said})
 }
 
-// neverSpokeError is for a server that cannot work as it was started. said is what it wrote last, "" if that is
-// not for the reader.
-func neverSpokeError(how, said string) error {
+// neverSpokeError is for a server that cannot work as it was started. said is what it wrote last, which is not for a
+// stranger.
+func neverSpokeError(how, said string, stranger bool) error {
 	text := "the server ended (" + how + ") before it answered anything"
-	if said != "" {
+	switch {
+	case stranger:
+	case said == "":
+		text += ", and wrote nothing"
+	default:
 		text += ", and wrote: " + words.Quote(said, 2*maxClip)
 	}
 	return never(text)

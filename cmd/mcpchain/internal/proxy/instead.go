@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type odd uint8
 
 const (
 	oddFrame odd = iota
+	oddEcho
 	oddCode
 	oddID
 	oddMessage
@@ -68,6 +70,8 @@ func (u *upstream) odd(line *rpc.RefusedError) {
 		u.instead.add(oddFrame, `its lines begin with "Content-Length", as those of language servers do`)
 	case bytes.IndexByte(text, 0) >= 0 || bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}):
 		u.instead.add(oddCode, "it does not write UTF-8")
+	case line.Code == jsonrpc.CodeParseError && bytes.Contains(line.Line, []byte(`"jsonrpc"`)) && bytes.IndexByte(line.Line, '\n') < 0:
+		u.instead.add(oddMessage, "it wrote a line that has a message and something else")
 	case line.ID != nil, line.Method, line.Code == jsonrpc.CodeInvalidRequest && bytes.HasPrefix(text, []byte{'['}), bytes.IndexByte(line.Line, '\n') >= 0:
 		u.instead.add(oddMessage, "it wrote a message that is not legal: "+line.Reason)
 	case address.Match(text):
@@ -75,6 +79,19 @@ func (u *upstream) odd(line *rpc.RefusedError) {
 	default:
 		u.instead.add(oddLog, "it writes logs to standard output")
 	}
+}
+
+// echoes reports whether a message is a request that waits, written back.
+func (u *upstream) echoes(m *rpc.Message) bool {
+	u.mu.Lock()
+	w := u.waiting[m.ID.Key()]
+	u.mu.Unlock()
+	if w == nil || w.method != m.Method || m.Method != call.MethodInitialize && !slices.Contains(lasting, m.Method) { // others may be its own
+		return false
+	}
+	u.mends("a request that it writes back")
+	u.instead.add(oddEcho, "it writes back what it reads, as a terminal does")
+	return true
 }
 
 // notAsked notes an answer to what was not asked.

@@ -100,7 +100,7 @@ type Proxy struct {
 	changed chan struct{} // closed when up changes
 	back    time.Time     // when a server that has ended is started again
 	why     error         // why it could not be, nil if it was not tried
-	never   error         // what every request fails with: the server ended before it said anything
+	never   error         // what every request fails with: the server ended before it answered anything
 	calls   map[string]*request
 	passed  []<-chan struct{} // closed when what the server wrote last is written to the client
 	line    <-chan struct{}   // the same of its last line that was not an answer
@@ -236,8 +236,8 @@ func (p *Proxy) supervise(up *upstream) int {
 			switch {
 			case p.ending():
 				return up.process.Status()
-			case run == 1 && (!up.heard.Load() || !up.answered.Load() && up.cause.Load() != nil): // wrong arguments, a key that lacks
-				p.Logger.Error("the server ended before it said anything", up.how()...)
+			case run == 1 && up.unborn: // wrong arguments, a key that lacks
+				p.Logger.Error("the server ended before it answered anything", up.how()...)
 				p.mu.Lock()
 				p.never = up.died
 				p.mu.Unlock()

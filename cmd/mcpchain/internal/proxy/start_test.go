@@ -59,6 +59,8 @@ func TestWhatCameInstead(t *testing.T) {
 		"logs":           {hop + `{"level":"info","msg":"ready"}`, false, "it writes logs to standard output"},
 		"HTTP":           {hop + "INFO: Uvicorn running on http://0.0.0.0:8000", false, "it says that it serves HTTP"},
 		"a batch":        {hop + `[{"jsonrpc":"2.0","id":1,"result":{}}]`, false, "it wrote a message that is not legal: batches are not supported"},
+		"an echo":        {initLine, false, "it writes back what it reads, as a terminal does"},
+		"two in a line":  {hop + `ready {"jsonrpc":"2.0","id":1,"result":{}}`, false, "it wrote a line that has a message and something else"},
 		"another ID":     {`{"jsonrpc":"2.0","id":0,"result":{}}`, false, "it answered the ID 0, under which nothing was asked"},
 		"no ID":          {`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, false, "it answered the ID null, under which nothing was asked"},
 		"half an answer": {hop, true, "it began an answer of many lines that does not end"},
@@ -70,13 +72,14 @@ func TestWhatCameInstead(t *testing.T) {
 				run.open = one.open
 				c := connect(t, processes(run))
 				defer c.in.Close()
+				time.Sleep(time.Hour) // nobody waits
+				c.send(initLine)
+				synctest.Wait()
 				for line := range strings.SplitSeq(strings.TrimSuffix(one.wrote, "\n"), "\n") {
 					if line != "" {
 						run.out <- line
 					}
 				}
-				time.Sleep(time.Hour) // nobody waits
-				c.send(initLine)
 				time.Sleep(9 * time.Second)
 				require.NotContains(t, c.log.String(), "is waited for")
 				time.Sleep(2 * time.Second)
@@ -103,6 +106,24 @@ func TestWhatCameInstead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that dies of initialize is not started again, whatever it has said before.
+func TestAServerDiesOfInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := newProcess(nil)
+		run.answer = func(*rpc.Message) (string, error) {
+			run.Kill()
+			return "", nil
+		}
+		c := connect(t, processes(run))
+		defer c.in.Close()
+		run.out <- `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`
+		c.send(initLine)
+		require.Equal(t, 1, <-c.status)
+		c.status <- 1
+		require.NotContains(t, c.log.String(), "started again")
+	})
 }
 
 // A start may take longer than calls may: a call is answered in its time, and the start goes on.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ type upstream struct {
 	gone    bool   // it has ended; guarded by the mutex of the Proxy
 	died    error  // what the requests fail with that it left; set before ended is closed
 	left    ending // what it wrote last; set before ended is closed
+	unborn  bool   // it never answered anything, and would not; set before ended is closed
 
 	mu      sync.Mutex
 	waiting map[string]*waiter   // by the keys of IDs; nil when the run has ended
@@ -299,6 +301,9 @@ func (u *upstream) received(m *rpc.Message) {
 	if u.cause.Load() != nil && !u.answered.Load() { // what it wrote without the end of a line until it was ended
 		return
 	}
+	if m.IsRequest() && u.echoes(m) {
+		return
+	}
 	u.heard.Store(true)
 	if m.Mended != "" {
 		u.mends(m.Mended)
@@ -374,6 +379,8 @@ func (u *upstream) end(err error) {
 		<-u.process.Ended()
 	}
 	u.process.Close()
+	begins := slices.ContainsFunc(u.asked(), func(one asks) bool { return one.method == call.MethodInitialize })
+	u.unborn = !u.heard.Load() || !u.answered.Load() && (begins || u.cause.Load() != nil)
 	u.died = u.diedError()
 	failed := reply{err: u.died}
 	u.mu.Lock()
@@ -412,7 +419,7 @@ func (u *upstream) diedError() error {
 		return s.Lost()
 	}
 	how := u.process.How()
-	if last := u.proxy.ending(); last || u.heard.Load() { // it says nothing of a server that it did not speak until then
+	if last := u.proxy.ending(); last || !u.unborn { // it says nothing of a server that it did not speak until then
 		return endedError(how, ended.cause, last)
 	}
 	u.mu.Lock()
@@ -424,10 +431,7 @@ func (u *upstream) diedError() error {
 	case printed.cause != "" && !ended.named: // such as its usage
 		ended.cause, ended.lines = ended.cause+between+printed.cause, ended.lines+between+printed.lines
 	}
-	if u.proxy.Strange {
-		return neverSpokeError(how, "")
-	}
-	return neverSpokeError(how, ended.cause)
+	return neverSpokeError(how, ended.cause, u.proxy.Strange)
 }
 
 // how says, for the log, how the run has ended and why.
