@@ -119,7 +119,7 @@ func cause(lines []string, maybe bool) int {
 
 // told returns a line that names a cause, with what belongs to it.
 func told(lines []string, at int) string {
-	text := strings.TrimSpace(lines[at])
+	text := strings.TrimLeft(strings.TrimSpace(lines[at]), "}]) ")
 	rest := lines[at+1:]
 	if code := npm.FindString(text); code != "" && strings.HasPrefix(text[len(code):], "code ") {
 		for _, line := range rest { // the code says little
