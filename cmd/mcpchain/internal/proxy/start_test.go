@@ -200,6 +200,51 @@ func TestAServerHangsAfterItsStart(t *testing.T) {
 	}
 }
 
+// What nobody waits for ends no run, and what ends one in its start is not repeated.
+func TestTheStartOfACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := newProcess(func(*rpc.Message) (string, error) { return "", nil })
+		c := connect(t, processes(run))
+		defer c.in.Close()
+		run.out <- `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`
+		c.send(callLine("1", "echo", `{}`))
+		time.Sleep(time.Minute)
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		time.Sleep(time.Hour)
+		require.False(t, isClosed(run.ended))
+		c.send(callLine("2", "echo", `{}`))
+		require.Contains(t, textOf(t, c.answer("2")), "did not answer within 5 min of its start")
+		require.Equal(t, 1, <-c.status)
+		c.status <- 1
+	})
+}
+
+// What a process has written is told at the end of the time of its start, but not to a stranger.
+func TestAProcessThatDoesNotStart(t *testing.T) {
+	for name, one := range map[string]struct {
+		script, want, not string
+		stranger          bool
+	}{
+		"HTTP":         {"echo listening on http://localhost:3000 >&2", "it says that it serves HTTP", "\x00", false},
+		"its error":    {"echo loading >&2", "it has written nothing to standard output. Its standard error: 'loading'", "\x00", false},
+		"a stranger":   {"echo loading >&2", "it has written nothing to standard output", "loading", true},
+		"without end":  {`printf '{"jsonrpc":"2.0","id":1,"result":{}}'`, "was ended", "\x00", false},
+		"standard out": {"echo started >&2; echo Error: no key; exit 1", "and wrote: 'Error: no key'", "started", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, func(o *Options, _ *mcpchain.Options) {
+				o.Command, o.StartTimeout, o.Strange = []string{"/bin/sh", "-c", one.script + "; exec sleep 60"}, 500*time.Millisecond, one.stranger
+			})
+			c.send(initLine)
+			line := c.answer("1")
+			require.Contains(t, line, `"error"`)
+			require.Contains(t, line, one.want)
+			require.NotContains(t, line, one.not)
+			c.status <- <-c.status
+		})
+	}
+}
+
 // A server that is started again has the time of a start, too.
 func TestASecondStartMayTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -241,8 +286,11 @@ func TestACallThatIsNotAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				run := newProcess(func(m *rpc.Message) (string, error) {
-					if m.Method == "tools/call" {
+					switch m.Method {
+					case "tools/call":
 						return one.answers, nil
+					case "subscriptions/listen":
+						return "", nil
 					}
 					return ok(m, begun), nil
 				})
@@ -250,7 +298,11 @@ func TestACallThatIsNotAnswered(t *testing.T) {
 					m.Deadline = deadline.New(&deadline.Options{Limit: 30 * time.Second})
 				})
 				defer c.in.Close()
+				c.send(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{}}`) // which lasts
+				time.Sleep(time.Second)
 				run.out <- "INFO before the call"
+				time.Sleep(15 * time.Second)
+				require.NotContains(t, c.log.String(), "has not answered a request yet")
 				time.Sleep(time.Second)
 				c.send(callLine(`"7"`, "echo", `{}`))
 				time.Sleep(12 * time.Second)
@@ -274,8 +326,9 @@ func TestACallThatIsNotAnswered(t *testing.T) {
 // A text for the number of an ID is taken for it while it waits, and only then.
 func TestATextForTheNumberOfAnID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		silent := false
 		run := newProcess(func(m *rpc.Message) (string, error) {
-			if m.ID == nil {
+			if m.ID == nil || silent {
 				return "", nil
 			}
 			return `{"jsonrpc":"2.0","id":"` + strings.Trim(string(m.ID), `"`) + `","result":` + begun + `}`, nil
@@ -288,6 +341,14 @@ func TestATextForTheNumberOfAnID(t *testing.T) {
 		require.Contains(t, c.answer("17"), `"id":17,`)
 		c.send(callLine(`"17"`, "echo", `{}`))
 		require.Contains(t, c.answer(`"17"`), `"id":"17",`)
+		silent = true
+		c.send(callLine("18", "echo", `{}`))
+		c.send(callLine(`"18"`, "echo", `{}`))
+		time.Sleep(time.Second)
+		run.out <- `{"jsonrpc":"2.0","id":"18","result":{"is":1}}` // which of the two is known
+		require.Contains(t, c.answer(`"18"`), `{"is":1}`)
+		run.out <- `{"jsonrpc":"2.0","id":"18","result":{"is":2}}`
+		require.Contains(t, c.answer("18"), `{"is":2}`)
 		require.Equal(t, 1, strings.Count(c.log.String(), "is mended"))
 		run.out <- `{"jsonrpc":"2.0","id":"17","result":{}}` // nobody waits
 		run.out <- `{"jsonrpc":"2.0","id":"017","result":{}}`
