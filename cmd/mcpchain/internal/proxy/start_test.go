@@ -225,16 +225,19 @@ func TestAProcessThatDoesNotStart(t *testing.T) {
 		script, want, not string
 		stranger          bool
 	}{
-		"HTTP":         {"echo listening on http://localhost:3000 >&2", "it says that it serves HTTP", "\x00", false},
-		"its error":    {"echo loading >&2", "it has written nothing to standard output. Its standard error: 'loading'", "\x00", false},
-		"a stranger":   {"echo loading >&2", "it has written nothing to standard output", "loading", true},
-		"without end":  {`printf '{"jsonrpc":"2.0","id":1,"result":{}}'`, "was ended", "\x00", false},
+		"HTTP":         {"echo ready: listening on http://localhost:3000 >&2", "it says that it serves HTTP", "\x00", false},
+		"its error":    {"echo ready to load >&2", "it has written nothing to standard output. Its standard error: 'ready to load'", "\x00", false},
+		"a stranger":   {"echo ready to load >&2", "it has written nothing to standard output", "ready to load", true},
+		"without end":  {`printf '{"jsonrpc":"2.0","id":1,"result":{}}'; echo ready >&2`, "was ended", "\x00", false},
 		"standard out": {"echo started >&2; echo Error: no key; exit 1", "and wrote: 'Error: no key'", "started", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, func(o *Options, _ *mcpchain.Options) {
 				o.Command, o.StartTimeout, o.Strange = []string{"/bin/sh", "-c", one.script + "; exec sleep 60"}, 500*time.Millisecond, one.stranger
 			})
+			if strings.Contains(one.script, "ready") {
+				c.eventually("ready") // its time begins with the request
+			}
 			c.send(initLine)
 			line := c.answer("1")
 			require.Contains(t, line, `"error"`)
