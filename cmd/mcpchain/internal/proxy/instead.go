@@ -65,14 +65,17 @@ const listens = "it says that it serves HTTP: it may have a flag for standard in
 // odd notes a line that is not a message.
 func (u *upstream) odd(line *rpc.RefusedError) {
 	text := line.Line[:min(len(line.Line), maxClip)]
+	noJSON, message := line.Code == jsonrpc.CodeParseError, bytes.Contains(line.Line, []byte(`"jsonrpc"`))
 	switch {
 	case bytes.HasPrefix(bytes.ToLower(text), []byte("content-length:")):
 		u.instead.add(oddFrame, `its lines begin with "Content-Length", as those of language servers do`)
 	case bytes.IndexByte(text, 0) >= 0 || bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}):
 		u.instead.add(oddCode, "it does not write UTF-8")
-	case line.Code == jsonrpc.CodeParseError && bytes.Contains(line.Line, []byte(`"jsonrpc"`)) && bytes.IndexByte(line.Line, '\n') < 0:
+	case noJSON && message && bytes.IndexByte(line.Line, '\n') >= 0:
+		u.instead.add(oddMessage, "it wrote an answer of many lines that is not JSON")
+	case noJSON && message:
 		u.instead.add(oddMessage, "it wrote a line that has a message and something else")
-	case line.ID != nil, line.Method, line.Code == jsonrpc.CodeInvalidRequest && bytes.HasPrefix(text, []byte{'['}), bytes.IndexByte(line.Line, '\n') >= 0:
+	case line.ID != nil, line.Method, !noJSON && bytes.HasPrefix(text, []byte{'['}):
 		u.instead.add(oddMessage, "it wrote a message that is not legal: "+line.Reason)
 	case address.Match(text):
 		u.instead.add(oddAddress, listens)

@@ -60,6 +60,8 @@ func TestWhatCameInstead(t *testing.T) {
 		"HTTP":           {hop + "INFO: Uvicorn running on http://0.0.0.0:8000", false, "it says that it serves HTTP"},
 		"a batch":        {hop + `[{"jsonrpc":"2.0","id":1,"result":{}}]`, false, "it wrote a message that is not legal: batches are not supported"},
 		"an echo":        {initLine, false, "it writes back what it reads, as a terminal does"},
+		"many lines":     {hop + `{"jsonrpc":"2.0",` + "\v" + `"result":{}},`, false, "it wrote an answer of many lines that is not JSON"},
+		"an object":      {"{\v  name: 'it'\v}", false, "it writes logs to standard output"},
 		"two in a line":  {hop + `ready {"jsonrpc":"2.0","id":1,"result":{}}`, false, "it wrote a line that has a message and something else"},
 		"another ID":     {`{"jsonrpc":"2.0","id":0,"result":{}}`, false, "it answered the ID 0, under which nothing was asked"},
 		"no ID":          {`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, false, "it answered the ID null, under which nothing was asked"},
@@ -75,9 +77,9 @@ func TestWhatCameInstead(t *testing.T) {
 				time.Sleep(time.Hour) // nobody waits
 				c.send(initLine)
 				synctest.Wait()
-				for line := range strings.SplitSeq(strings.TrimSuffix(one.wrote, "\n"), "\n") {
+				for line := range strings.SplitSeq(strings.TrimSuffix(one.wrote, "\n"), "\n") { // "\v" stands for a line in an object
 					if line != "" {
-						run.out <- line
+						run.out <- strings.ReplaceAll(line, "\v", "\n")
 					}
 				}
 				time.Sleep(9 * time.Second)
