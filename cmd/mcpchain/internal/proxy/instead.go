@@ -60,6 +60,9 @@ func (o *instead) since(then int64) string {
 // address matches what servers write that serve HTTP.
 var address = regexp.MustCompile(`(?i)(?:listen|running|start|serv|available|ready).*\bhttps?://[\w.*\[]`)
 
+// serves reports whether a line says that the server serves HTTP.
+func serves(line string) bool { return strings.Contains(line, "://") && address.MatchString(line) }
+
 const listens = "it says that it serves HTTP: it may have a flag for standard input and output, or -to may reach it"
 
 // odd notes a line that is not a message.
@@ -77,7 +80,7 @@ func (u *upstream) odd(line *rpc.RefusedError) {
 		u.instead.add(oddMessage, "it wrote a line that has a message and something else")
 	case line.ID != nil, line.Method, !noJSON && bytes.HasPrefix(text, []byte{'['}):
 		u.instead.add(oddMessage, "it wrote a message that is not legal: "+line.Reason)
-	case address.Match(text):
+	case serves(string(text)):
 		u.instead.add(oddAddress, listens)
 	default:
 		u.instead.add(oddLog, "it writes logs to standard output")
@@ -117,7 +120,7 @@ func (u *upstream) came(then int64) string {
 	if says := u.instead.since(then); says != "" || u.answered.Load() {
 		return says
 	}
-	if lines := u.proxy.stderr.recent(); address.MatchString(strings.Join(lines.lines, "\n")) {
+	if lines := u.proxy.stderr.recent(); slices.ContainsFunc(lines.lines, serves) {
 		return listens
 	}
 	if u.wrote.Load() == 0 {
