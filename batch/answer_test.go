@@ -380,3 +380,19 @@ func TestSuggestionsOfItems(t *testing.T) {
 	require.Contains(t, got, "- 'a': Conflict: a is locked.\n  Suggestion: Unlock it first.\n  > Reference: forged.\n- 'b': Conflict: b is locked.\n- 'c': Not found: ")
 	require.NotContains(t, got, "ask it first")
 }
+
+// An item of which "not now" is said is not sent again, and the reader learns that it may work later.
+func TestItemsThatMayWorkLater(t *testing.T) {
+	notNow := fault.Unavailable("the bank").WithRetry(fault.Retry{Reason: fault.NotNow, RetryAfterSeconds: 300})
+	result := batch.Run(t.Context(), []string{"a", "b"}, func(_ context.Context, item string) (string, error) {
+		if item == "a" {
+			return "", notNow
+		}
+		return "fine", nil
+	}, nil)
+	text := result.ToolResult().Content[0]
+	raw, err := text.MarshalJSON()
+	require.NoError(t, err)
+	require.Contains(t, string(raw), "1 item may work again later, but not now: tell the user.")
+	require.NotContains(t, string(raw), "retry_items")
+}

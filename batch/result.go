@@ -113,6 +113,7 @@ type Result[Out any] struct {
 	byType      map[fault.Kind]int
 	recoverable int
 	unsure      int
+	later       int     // the failed items of which "not now" is said
 	wait        float64 // seconds, the longest that a recoverable failure asks for
 
 	send     func(index int) any // what a caller sends for an item
@@ -129,7 +130,7 @@ const maxKinds = 64
 // count counts the outcomes anew.
 func (r *Result[Out]) count() {
 	r.Counts = Counts{Total: len(r.Items), Stopped: r.Stopped}
-	r.byType, r.recoverable, r.unsure, r.wait = nil, 0, 0, 0
+	r.byType, r.recoverable, r.unsure, r.later, r.wait = nil, 0, 0, 0, 0
 	for i := range r.Items {
 		switch item := &r.Items[i]; item.Status {
 		case Succeeded:
@@ -160,6 +161,9 @@ func (r *Result[Out]) countFailed(item *Item[Out]) {
 	case checkFirst:
 		r.unsure++
 	case nothing:
+		if retry, _ := item.Err.Retry(); retry.Reason == fault.NotNow {
+			r.later++
+		}
 	}
 }
 
@@ -204,6 +208,9 @@ func (r *Result[Out]) suggestion() string {
 	}
 	if r.NotRun+r.recoverable > 0 {
 		sentences = append(sentences, waitText(r.wait, r.again()))
+	}
+	if r.later > 0 {
+		sentences = append(sentences, words.Plural(r.later, "item")+" may work again later, but not now: tell the user.")
 	}
 	if r.unsure > 0 {
 		sentences = append(sentences, "Check whether check_items took effect before you send anything again.")

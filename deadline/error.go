@@ -130,7 +130,9 @@ func (w *run) exceeded(e *LimitError, safety failure.Safety) error {
 		}
 	case e.elsewhere():
 		message += " It was told to stop. Whether it did is not known."
-		running = "it may still be running"
+		if safety != failure.Reads {
+			running = "it may still be running"
+		}
 	default:
 		message += " It was told to stop, and did."
 	}

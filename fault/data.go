@@ -131,13 +131,15 @@ func (r *Retry) UnmarshalJSON(raw []byte) error {
 		return err
 	}
 	switch *r = Retry(*read.plain); {
+	case r.Reason == NotNow, r.Reason == StillRunning:
 	case read.Said == nil:
 		r.Unknown = true
 	case *read.Said:
 		r.ShouldRetry = true
-	case r.Reason != NotNow:
+	default:
 		r.RetryAfterSeconds = 0
 	}
+	*r = r.plain()
 	return nil
 }
 
@@ -317,8 +319,15 @@ func (s Step) mapped(text func(string) string, value func(name string, v any) an
 	}
 }
 
-// plain returns r without a wait that JSON cannot hold. A wait alone is Unknown.
+// plain returns r without a wait that JSON cannot hold, and without what contradicts its reason. A wait alone is
+// Unknown.
 func (r Retry) plain() Retry {
+	switch r.Reason {
+	case StillRunning:
+		r.ShouldRetry, r.Unknown, r.RetryAfterSeconds = false, false, 0
+	case NotNow:
+		r.ShouldRetry, r.Unknown = false, false
+	}
 	if !(r.RetryAfterSeconds > 0 && r.RetryAfterSeconds <= math.MaxFloat64) { // also NaN
 		r.RetryAfterSeconds = 0
 	}

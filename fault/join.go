@@ -80,7 +80,7 @@ func joinedRetry(faults []*Error) *Retry {
 	if silent && joined != nil && joined.Effect == EffectNone {
 		joined.Effect = "" // a fault that says nothing may have changed something
 	}
-	if wrong && joined != nil && joined.ShouldRetry { // arguments stay wrong when a limit is over
+	if wrong && joined != nil && (joined.ShouldRetry || joined.Reason == NotNow) { // arguments stay wrong when a limit is over
 		return &Retry{Effect: joined.Effect, Partial: joined.Partial}
 	}
 	return joined
@@ -88,8 +88,12 @@ func joinedRetry(faults []*Error) *Retry {
 
 func joinRetry(a, b Retry) Retry {
 	r := a
-	if a.ShouldRetry && !b.ShouldRetry || a.Unknown && !b.ShouldRetry {
+	switch {
+	case b.ShouldRetry:
+	case a.ShouldRetry, a.Unknown, a.Reason == NotNow && !b.Unknown && b.Reason != NotNow:
 		r = b
+	case a.Reason == NotNow && b.Reason == NotNow:
+		r.RetryAfterSeconds = max(a.RetryAfterSeconds, b.RetryAfterSeconds)
 	}
 	if a.ShouldRetry && b.ShouldRetry {
 		r.RetryAfterSeconds = max(a.RetryAfterSeconds, b.RetryAfterSeconds)

@@ -129,6 +129,9 @@ func TestJoinRetry(t *testing.T) {
 		},
 		{"the first reason", []*r{{ShouldRetry: true}, {ShouldRetry: true, Reason: "a"}, {ShouldRetry: true, Reason: "b"}}, &r{ShouldRetry: true, Reason: "a"}},
 		{"no after yes", []*r{{ShouldRetry: true, RetryAfterSeconds: 3, Reason: "soon"}, {Reason: "gone"}}, &r{Reason: "gone"}},
+		{"no after not now", []*r{{Reason: fault.NotNow, RetryAfterSeconds: 300}, {Reason: "gone"}}, &r{Reason: "gone"}},
+		{"not now after yes", []*r{{ShouldRetry: true, RetryAfterSeconds: 3}, {Reason: fault.NotNow, RetryAfterSeconds: 300}}, &r{Reason: fault.NotNow, RetryAfterSeconds: 300}},
+		{"the longer not now", []*r{{Reason: fault.NotNow, RetryAfterSeconds: 30}, {Reason: fault.NotNow, RetryAfterSeconds: 300}}, &r{Reason: fault.NotNow, RetryAfterSeconds: 300}},
 		{"nothing was changed by any", []*r{{Effect: fault.EffectNone}, {Effect: fault.EffectNone}}, &r{Effect: fault.EffectNone}},
 		{"one does not say", []*r{{Effect: fault.EffectNone}, {}}, &r{}},
 		{"one may have changed something", []*r{{Effect: fault.EffectUnknown}, {Effect: fault.EffectNone}, nil}, &r{Effect: fault.EffectUnknown}},
@@ -160,6 +163,7 @@ func TestJoinRetryOfWrongArguments(t *testing.T) {
 	for name, tc := range map[string]struct{ have, want *fault.Retry }{
 		"yes after wrong":     {fault.Join(wrong, limited).Data().Retry, &fault.Retry{}},
 		"wrong after yes":     {fault.Join(limited, wrong).Data().Retry, &fault.Retry{}},
+		"wrong after not now": {fault.Join(limited.WithRetry(fault.Retry{Reason: fault.NotNow, RetryAfterSeconds: 300}), wrong).Data().Retry, &fault.Retry{}},
 		"the effect is kept":  {fault.Join(unsure, wrong).Data().Retry, &fault.Retry{Effect: fault.EffectUnknown}},
 		"nobody says a thing": {fault.Join(wrong, down).Data().Retry, nil},
 		"the handler says":    {fault.Join(wrong.After(time.Second), limited).Data().Retry, &fault.Retry{ShouldRetry: true, RetryAfterSeconds: 5}},

@@ -306,6 +306,8 @@ func TestUnmarshal(t *testing.T) {
 		{"nulls in lists", `{"type":"busy","message":"x","similar_matches":[null],"violations":[null],"recovery_steps":[null]}`, "Busy: x. Did you mean ''?\nNext: 1. Continue."},
 		{"steps are numbered", `{"type":"busy","message":"x","recovery_steps":[{"step":7,"action":"a"},{"step":-1,"action":"b"}]}`, "Busy: x.\nNext: 1. a.\n      2. b."},
 		{"endless wait", `{"type":"busy","message":"x","retry":{"should_retry":true,"retry_after_seconds":1e308}}`, "Busy: x.\nRetry: not now: possible again in 876000 h; tell the user."},
+		{"a yes that is no yes", `{"type":"busy","message":"x","retry":{"should_retry":true,"retry_after_seconds":7,"reason":"not_now"}}`, "Busy: x.\nRetry: not now. Tell the user; it may work again later."},
+		{"running, in a word", `{"type":"busy","message":"x","retry":{"retry_after_seconds":7,"reason":"still_running"}}`, "Busy: x.\nRetry: not the same call: it is still running."},
 		{"number beyond float64", `{"type":"busy","message":"x","details":{"n":1e400}}`, "Busy: x.\nDetails: {\"n\":\"1e400\"}"},
 		{"half of a surrogate pair", `{"type":"busy","message":"\ud800"}`, "Busy: \uFFFD."},
 		{"same member twice", `{"type":"busy","type":"idle","message":"x"}`, "Idle: x."},

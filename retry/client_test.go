@@ -625,7 +625,7 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 			session.Caller.AddSendingMiddleware(client.New(&client.Options{MaxAttempts: 5}))
 			for range 1 + random.IntN(2) { // and a caller that calls again after a failure that it may mend
 				got := session.Call(t, "pay")
-				require.LessOrEqual(t, happened, 1, "%v", story[:runs])
+				require.LessOrEqual(t, happened, 1, "%v, run %d times", story, runs)
 				if got.Fault() == nil {
 					require.Equal(t, 1, happened)
 					fine++

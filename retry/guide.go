@@ -76,8 +76,8 @@ func (g *guide) noted(ctx context.Context, c *call.Call, req mcp.Request, next m
 
 // worked notes the success of a call while something fails.
 func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, what *identity) {
-	if !g.HideOthers && g.seen.busyWith(req) {
-		g.seen.others.worked(req)
+	if _, tool := req.(*mcp.CallToolRequest); tool && !g.HideOthers && (what != nil || g.seen.busyWith(req)) {
+		g.seen.others.worked(call.Target(req))
 	}
 	if g.seen.closing() {
 		g.changed(ctx, c, req, next, what)
@@ -86,7 +86,11 @@ func (g *guide) worked(ctx context.Context, c *call.Call, req mcp.Request, next 
 
 // AtFailure counts a failure and adds guidance to it.
 func (g *guide) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
-	if f.Guided() || c.RefusedBy() == refusing || c.GivenUp() || f.OwnWords() { // a caller that has gone reads nothing, and the cause of a tool's own words is unknown
+	if c.GivenUp() { // its caller reads nothing, but may call again
+		g.leave(c, at)
+		return
+	}
+	if f.Guided() || c.RefusedBy() == refusing || f.OwnWords() { // the cause of a tool's own words is unknown
 		return
 	}
 	what := g.identify(c, at.Req, g.locate(at.Ctx, at.Req))
@@ -95,6 +99,20 @@ func (g *guide) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
 		g.together(batch, &what)
 	}
 	g.advise(at.Ctx, c, at.Req, at.Next, f, &what)
+}
+
+// leave remembers the handler of a call that its caller gave up, as long as it runs and may write.
+func (g *guide) leave(c *call.Call, at call.Entry) {
+	s := c.Straggler()
+	if !s.Running() {
+		return
+	}
+	if what := g.identify(c, at.Req, g.locate(at.Ctx, at.Req)); what.identified && g.safety(at.Ctx, c, at.Next) != failure.Reads {
+		g.seen.update(&what, func(k *tally) {
+			n := k.add(what.call, &what)
+			n.stragglers = append(n.stragglers, s)
+		})
+	}
 }
 
 // refusing is the name of this package in [call.Call.Refused].
@@ -161,7 +179,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	if f.Wire() != nil {
 		// A protocol error is sent unchanged. Most of them concern two programs, not a model.
 		if kind := e.Kind(); what.identified && (kind == fault.KindValidation || kind == fault.KindNotFound) {
-			g.count(what, e, fault.Retry{}, false, call.Straggler{})
+			g.count(what, e, fault.Retry{}, false, false, call.Straggler{})
 		}
 		return
 	}
@@ -175,7 +193,7 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		f.Guide(failure.Guidance{Retry: answer.Said(), Suggestion: e.Suggestion()})
 		return
 	}
-	attempts, limit := declared(req), cmp.Or(max(0, own.MaxAttempts), g.MaxAttempts)
+	attempts, limit := max(declared(req), max(own.NextAttempt, 1)-1), cmp.Or(max(0, own.MaxAttempts), g.MaxAttempts)
 	at.Counted = func(advice fault.Retry, passes bool) failure.Counts {
 		n := failure.Counts{Limit: limit, Steps: len(e.Data().RecoverySteps) > 0}
 		if !what.identified {
@@ -186,17 +204,18 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 		if advice.Reason == fault.StillRunning && g.safety(ctx, c, next) != failure.Reads {
 			straggler = c.Straggler()
 		}
-		h := g.count(what, e, advice, passes, straggler)
+		cut := f.View().By == classify.Cut
+		h := g.count(what, e, advice, passes, cut, straggler)
 		attempts = max(attempts, h.failures)
 		n.Attempts, n.Lasts, n.Wait = attempts, h.lasts, h.wait
-		n.NotNow = h.failures > 1 && h.lasts >= g.GiveUpAfter || h.failures >= maxCuts && f.View().By == classify.Cut
+		n.NotNow = h.passing > 1 && h.outage >= g.GiveUpAfter || cut && h.cuts >= maxCuts
 		if !passes && g.RefuseAfter > 0 && h.same >= (g.RefuseAfter+1)/2 {
 			n.Same = h.same
 		}
 		if h.streak >= streakAfter {
 			n.Streak = h.streak
 		}
-		if what.streaks && !g.HideOthers && (passes || broken(e.Kind())) {
+		if what.streaks && !g.HideOthers && c.RefusedBy() == "" && (passes || broken(e.Kind())) {
 			n.Fact = g.seen.others.failed(what, c.Trusted(), h.lasts)
 		}
 		return n
@@ -218,14 +237,16 @@ func (g *guide) advise(ctx context.Context, c *call.Call, req mcp.Request, next 
 	f.Guide(failure.Guidance{Retry: said, Suggestion: suggest})
 }
 
-// uncounted is the advice for a caller whose calls are not counted: nothing else ends its loop. A wait
-// that was stated says it already.
+// uncounted is the advice for a caller whose calls are not counted: nothing else ends its loop. A refusal
+// of ours ends by itself.
 func (g *guide) uncounted(a *failure.Answer, limit int, masked bool) string {
 	switch {
 	case a.Retry.Reason == fault.StillRunning:
 		return ""
 	case a.Retry.ShouldRetry && a.Retry.MaxAttempts == 0 && limit == 0 && a.Hint.After == 0:
 		return "If it fails again, wait longer each time, and tell the user after " + words.Wait(g.GiveUpAfter) + "."
+	case a.Retry.ShouldRetry && a.Retry.MaxAttempts == 0 && limit == 0 && a.By != classify.Proven && a.Retry.RetryAfterSeconds <= words.LongestWait:
+		return "Tell the user if it still fails after " + words.Wait(g.GiveUpAfter) + "."
 	case masked:
 		return "Tell the user if it fails again."
 	default:
@@ -261,12 +282,15 @@ const (
 
 // count counts a failure. straggler is the handler of a call that was given up, and empty if the call may be
 // made again meanwhile.
-func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes bool, straggler call.Straggler) (h history) {
+func (g *guide) count(what *identity, e *fault.Error, advice fault.Retry, passes, cut bool, straggler call.Straggler) (h history) {
 	asked := time.Duration(min(max(0, advice.RetryAfterSeconds), maxKeep.Seconds()) * float64(time.Second))
 	f := failing{
-		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, asked: asked, straggler: straggler,
+		error: sign(e), text: headline(e), keep: forgetAfter + max(asked, min(12*g.InitialInterval, maxKeep)), passes: passes, cut: cut, asked: asked, straggler: straggler,
 		wait:  func(failures int) time.Duration { return g.wait(e.Kind(), failures) },
-		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice != fault.Retry{},
+		final: kinds.Of(string(e.Kind())).Final || !advice.ShouldRetry && !advice.Unknown && advice.Reason != fault.StillRunning && advice != fault.Retry{},
+	}
+	if later := advice.Reason == fault.NotNow || advice.Reason == fault.StillRunning; later && advice.Effect != fault.EffectUnknown {
+		f.final = false
 	}
 	if advice.Effect == fault.EffectUnknown || advice.Effect == fault.EffectCommitted {
 		f.text = words.Ended(f.text) + " " + lookFirst
@@ -289,13 +313,13 @@ func broken(kind fault.Kind) bool {
 }
 
 // wait returns how long to wait after an outage has cost this many waits, in whole seconds: one, three,
-// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a fifth
+// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a quarter
 // longer, never shorter, so that callers that failed together do not come back together.
 func (g *guide) wait(kind fault.Kind, waits int) time.Duration {
 	factors := []float64{1, 3, 9, 12}
 	if kind == fault.KindRateLimited {
 		factors = []float64{6, 12}
 	}
-	seconds := g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)] * (1 + rand.Float64()/5)
-	return time.Duration(math.Ceil(min(seconds, maxKeep.Seconds()))) * time.Second
+	seconds := math.Ceil(g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)])
+	return time.Duration(min(seconds*(1+rand.Float64()/4), maxKeep.Seconds())) * time.Second // whole seconds
 }

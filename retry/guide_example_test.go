@@ -27,17 +27,18 @@ func connect(server *mcp.Server) (session *mcp.ClientSession, closeAll func()) {
 	return session, func() { _ = session.Close() }
 }
 
-// A caller is told when to call again, how often it may, and when to stop.
+// A caller is told when to call again. What passes by itself has no limit of attempts, unless an option
+// names one.
 func ExampleNew() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "news"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "search"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, fault.RateLimited("the search API", 30*time.Second)
 	})
-	server.AddReceivingMiddleware(retry.New(nil))
+	server.AddReceivingMiddleware(retry.New(&retry.Options{MaxAttempts: 3}))
 
 	session, closeAll := connect(server)
 	defer closeAll()
-	for range 4 {
+	for range 3 {
 		res, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "search"})
 		f, _ := middleware.FaultOf(res, err)
 		said, _ := f.Retry()
@@ -46,8 +47,7 @@ func ExampleNew() {
 	// Output:
 	// Retry: yes, after 30 s (attempt 2 of 3).
 	// Retry: yes, after 30 s (attempt 3 of 3).
-	// Retry: no. This call has failed 3 times. Try another way, or tell the user what does not work.
-	// Retry: no. This exact call has failed 4 times with the same error. Try another way, or tell the user what does not work.
+	// Retry: no. This exact call has failed 3 times. Try another way, or tell the user what does not work.
 }
 
 // The handler of a write that timed out says that the effect is unknown, and names the tool that

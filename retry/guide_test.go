@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -65,9 +67,9 @@ func annotated(t testing.TB, a *mcp.ToolAnnotations, opts *retry.Options, h harn
 	})
 }
 
-var ownWait = regexp.MustCompile(`after [12] s `)
+var ownWait = regexp.MustCompile(`after [56] s `)
 
-// shown returns a text in which the waits that are made by chance, of 1 or 2
+// shown returns a text in which the waits that are made by chance, of 5 or 6
 // seconds, are all the same.
 func shown(text string) string { return ownWait.ReplaceAllString(text, "after W ") }
 
@@ -79,15 +81,15 @@ func (serialization) SQLState() string { return "40001" }
 
 // However often one of them stands in a chain, a failure is counted once.
 func TestTwoOfThemCountOnce(t *testing.T) {
-	one := retry.New(nil)
+	one := retry.New(&retry.Options{MaxAttempts: 3})
 	for name, mw := range map[string][]mcp.Middleware{
-		"the same": {one, one}, "another": {retry.New(nil), retry.New(&retry.Options{MaxAttempts: 3})},
+		"the same": {one, one}, "another": {retry.New(&retry.Options{MaxAttempts: 9}), retry.New(&retry.Options{MaxAttempts: 3})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := harness.Start(t, rawAt, harness.Setup{Handlers: map[string]harness.Handler{"it": limited(time.Second)}, Middleware: mw})
 			require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)")
 			require.Contains(t, s.Call(t, "it").Text(), "(attempt 3 of 3)")
-			require.Contains(t, s.Call(t, "it").Text(), "Retry: no. This call has failed 3 times.")
+			require.Contains(t, s.Call(t, "it").Text(), "Retry: no. This exact call has failed 3 times.")
 		})
 	}
 	t.Run("a refusal does not count", func(t *testing.T) {
@@ -100,7 +102,7 @@ func TestTwoOfThemCountOnce(t *testing.T) {
 		})
 		s.Call(t, "it")
 		for range 5 {
-			require.Contains(t, s.Call(t, "it").Text(), "Repeated failure: this exact call has failed once, so for the next 30 s it is run only once every 2 s.")
+			require.Contains(t, s.Call(t, "it").Text(), "Repeated failure: this exact call has failed once, so it is not made for the next 30 s.")
 		}
 	})
 	t.Run("the inner one decides", func(t *testing.T) {
@@ -112,35 +114,35 @@ func TestTwoOfThemCountOnce(t *testing.T) {
 	})
 }
 
+// Which waits are sent is in TestAnOutageForEver; here is what is made of the option.
 func TestWaitsGrow(t *testing.T) {
-	opts := &retry.Options{InitialInterval: time.Second, MaxAttempts: 1000, RefuseAfter: -1}
-	s := annotated(t, readOnly, opts, harness.Fail(errRefused))
-	for _, want := range []struct{ from, to float64 }{{1, 2}, {1, 3}, {2, 6}, {4, 12}, {8, 24}, {15, 30}, {15, 30}} {
-		said, _ := s.Call(t, "it").Fault().Retry()
-		require.GreaterOrEqual(t, said.RetryAfterSeconds, want.from)
-		require.LessOrEqual(t, said.RetryAfterSeconds, want.to)
-	}
-	var different bool
-	for range 20 {
-		a, _ := s.Call(t, "it").Fault().Retry()
-		b, _ := s.Call(t, "it").Fault().Retry()
-		different = different || a.RetryAfterSeconds != b.RetryAfterSeconds
-	}
-	require.True(t, different, "there is no jitter")
-
-	endless := &retry.Options{InitialInterval: math.MaxInt64, MaxAttempts: 1000, RefuseAfter: -1}
-	s = annotated(t, readOnly, endless, harness.Fail(errRefused))
-	for range 70 {
-		said, _ := s.Call(t, "it").Fault().Retry()
-		require.Greater(t, said.RetryAfterSeconds, 1e9)
-	}
-
-	s = annotated(t, readOnly, &retry.Options{InitialInterval: time.Millisecond, MaxAttempts: 1000, RefuseAfter: -1}, harness.Fail(errRefused))
-	for range 70 {
-		require.Contains(t, s.Call(t, "it").Text(), "Retry: yes, after 1 s (attempt ")
-	}
-
-	long := annotated(t, nil, opts, limited(time.Hour)).Call(t, "it")
+	synctest.Test(t, func(t *testing.T) {
+		waits := func(opts retry.Options, err error, calls int) (all []float64) {
+			opts.GiveUpAfter = 1000 * time.Hour
+			s := annotated(t, readOnly, &opts, harness.Fail(err))
+			for range calls {
+				said, _ := s.Call(t, "it").Fault().Retry()
+				all = append(all, said.RetryAfterSeconds)
+				time.Sleep(time.Duration(said.RetryAfterSeconds * float64(time.Second)))
+			}
+			return all
+		}
+		for err, factors := range map[error][]float64{
+			errRefused: {1, 3, 9, 12, 12}, retryError(t, http.StatusTooManyRequests, nil): {6, 12, 12},
+		} {
+			for i, said := range waits(retry.Options{InitialInterval: 10 * time.Second}, err, len(factors)) {
+				require.GreaterOrEqual(t, said, 10*factors[i])
+				require.LessOrEqual(t, said, 12.5*factors[i])
+			}
+		}
+		chance := waits(retry.Options{InitialInterval: 10 * time.Minute}, errRefused, 24)[4:]
+		require.Greater(t, len(slices.Compact(slices.Sorted(slices.Values(chance)))), 1, "there is no jitter")
+		require.Equal(t, []float64{1, 1, 1, 1, 1}, waits(retry.Options{InitialInterval: time.Millisecond}, errRefused, 5))
+		for _, said := range waits(retry.Options{InitialInterval: math.MaxInt64}, errRefused, 5) {
+			require.InDelta(t, (24 * time.Hour).Seconds(), said, 0)
+		}
+	})
+	long := annotated(t, nil, nil, limited(time.Hour)).Call(t, "it")
 	require.Contains(t, long.Text(), "Retry: not now: possible again in 1 h; tell the user.", "a wait that was asked for is not cut")
 }
 
@@ -150,12 +152,12 @@ func TestWhatTheCallerCounts(t *testing.T) {
 		meta mcp.Meta
 		want string
 	}{
-		{"ours", mcp.Meta{retry.AttemptKey: 2}, "yes, after 1 s (attempt 3 of 3)."},
-		{"somebody else's", mcp.Meta{"attempt": 3}, "yes, after 1 s (attempt 2 of 3)."},
-		{"the last", mcp.Meta{retry.AttemptKey: 3}, "no. This call has failed 3 times."},
-		{"text", mcp.Meta{retry.AttemptKey: "2"}, "yes, after 1 s (attempt 3 of 3)."},
-		{"negative", mcp.Meta{retry.AttemptKey: -1}, "yes, after 1 s (attempt 2 of 3)."},
-		{"huge", mcp.Meta{retry.AttemptKey: 1e300}, "yes, after 1 s (attempt 2 of 3)."},
+		{"ours", mcp.Meta{retry.AttemptKey: 2}, "yes, after 1 s (attempt 3)."},
+		{"somebody else's", mcp.Meta{"attempt": 3}, "yes, after 1 s (attempt 2)."},
+		{"many", mcp.Meta{retry.AttemptKey: 30}, "yes, after 1 s (attempt 31)."},
+		{"text", mcp.Meta{retry.AttemptKey: "2"}, "yes, after 1 s (attempt 3)."},
+		{"negative", mcp.Meta{retry.AttemptKey: -1}, "yes, after 1 s (attempt 2)."},
+		{"huge", mcp.Meta{retry.AttemptKey: 1e300}, "yes, after 1 s (attempt 2)."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := annotated(t, nil, nil, limited(time.Second))
@@ -164,29 +166,33 @@ func TestWhatTheCallerCounts(t *testing.T) {
 			require.Contains(t, harness.Answer{Result: res}.Text(), "Retry: "+tc.want)
 		})
 	}
+	s := annotated(t, nil, &retry.Options{MaxAttempts: 3}, limited(time.Second))
+	res, err := s.Client.CallTool(t.Context(), &mcp.CallToolParams{Name: "it", Meta: mcp.Meta{retry.AttemptKey: 3}})
+	require.NoError(t, err)
+	require.Contains(t, harness.Answer{Result: res}.Text(), "Retry: no. This exact call has failed 3 times.", "the last")
 }
 
 func TestWhatIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fail := true
-		s := annotated(t, nil, nil, func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+		s := annotated(t, nil, &retry.Options{GiveUpAfter: time.Hour}, func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 			if fail {
 				return limited(time.Minute)(ctx, req)
 			}
 			return harness.Success(req), nil
 		})
-		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)")
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2)")
 		fail = false
 		require.Equal(t, "fine", s.Call(t, "it").Text())
 		fail = true
-		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)", "a success forgets")
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2)", "a success forgets")
 		time.Sleep(time.Minute + 9*time.Minute)
-		require.Contains(t, s.Call(t, "it").Text(), "(attempt 3 of 3)", "the wait does not count")
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 3)", "the wait does not count")
 		time.Sleep(time.Minute + 10*time.Minute)
-		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2 of 3)", "time forgets")
+		require.Contains(t, s.Call(t, "it").Text(), "(attempt 2)", "time forgets")
 
 		// A wait of our own does not count either, however long it may be.
-		slow := annotated(t, readOnly, &retry.Options{InitialInterval: time.Hour}, harness.Fail(errRefused))
+		slow := annotated(t, readOnly, &retry.Options{InitialInterval: time.Hour, GiveUpAfter: 24 * time.Hour}, harness.Fail(errRefused))
 		said, _ := slow.Call(t, "it").Fault().Retry()
 		require.Equal(t, 2, said.NextAttempt)
 		time.Sleep(time.Hour)
@@ -220,10 +226,10 @@ func TestTheLoopBreaker(t *testing.T) {
 		log := harness.NewLog(slog.LevelInfo)
 		h := &errorWith{err: fault.NotFound("project", "zebra")}
 		s := harness.Start(t, at, harness.Setup{Handlers: map[string]harness.Handler{"it": h.handle, "other": limited(time.Second)}, Middleware: chain(log, nil)})
-		for range 3 {
+		for range 2 {
 			require.Contains(t, s.Call(t, "it").Text(), "Retry: no. The same call will fail again.")
 		}
-		for _, n := range []int{4, 5, 6} {
+		for _, n := range []int{3, 4, 5, 6} {
 			require.Equal(t, fmt.Sprintf("Not found: project 'zebra' does not exist.\nSuggestion: Check the name. If a tool lists what exists, call it first.\n"+
 				"Retry: no. This exact call has failed %d times with the same error. Find out what exists, or ask the user.", n), s.Call(t, "it").Text())
 		}
@@ -232,20 +238,20 @@ func TestTheLoopBreaker(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		refused := s.Call(t, "it")
 		require.Equal(t, 6, h.runs, "not run")
-		require.Equal(t, "Repeated failure: this exact call has failed 6 times, so for the next 29 s it is run only once every 2 s. "+
+		require.Equal(t, "Repeated failure: this exact call has failed 6 times, so it is not made for the next 29 s. "+
 			"Its last error was: Not found: project 'zebra' does not exist.\n"+
 			"Retry: no. Calls with other arguments are made as before.", refused.Text())
 		require.Equal(t, "REPEATED_FAILURE", refused.Machine()["code"])
 		require.Equal(t, "repeated_failure", refused.Machine()["type"])
 		require.Equal(t, "refused", log.Records()[6]["outcome"], "recorded like any other")
-		require.Contains(t, s.Call(t, "other").Text(), "(attempt 2 of 3)", "another call is run")
+		require.Contains(t, s.Call(t, "other").Text(), "(attempt 2)", "another call is run")
 
-		time.Sleep(500 * time.Millisecond)
-		require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 7 times", "a probe is run")
-		require.Contains(t, s.Call(t, "it").Text(), "so for the next 30 s")
+		time.Sleep(28500 * time.Millisecond)
+		require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 7 times", "it is run once after the pause")
+		require.Contains(t, s.Call(t, "it").Text(), "so it is not made for the next 60 s")
 		require.Equal(t, 7, h.runs)
 
-		time.Sleep(31 * time.Second)
+		time.Sleep(time.Minute)
 		h.err = nil
 		require.Equal(t, "fine", s.Call(t, "it").Text())
 		require.Equal(t, "fine", s.Call(t, "it").Text())
@@ -257,7 +263,7 @@ func TestTheLoopBreaker(t *testing.T) {
 // Another error is another story, but the same one with other numbers is not.
 func TestTheSameError(t *testing.T) {
 	n := 0
-	words := []string{"the oven is cold", "the oven is hot", "the oven is cold", "the oven is hot", "the oven is cold"}
+	words := []string{"the oven is cold", "the oven is hot", "the oven is cold", "the oven is hot", "the oven is cold", "the oven is cold"}
 	s := annotated(t, nil, nil, func(context.Context, mcp.Request) (mcp.Result, error) {
 		n++
 		return nil, fault.New("oven", words[n-1])
@@ -270,10 +276,10 @@ func TestTheSameError(t *testing.T) {
 		n++
 		return nil, fault.New("oven", fmt.Sprintf("the oven had %d degrees at 12:0%d", n*77, n))
 	})
-	for range 3 {
-		s.Call(t, "it")
+	for range 2 {
+		require.NotContains(t, s.Call(t, "it").Text(), "This exact call")
 	}
-	require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 4 times with the same error.")
+	require.Contains(t, s.Call(t, "it").Text(), "This exact call has failed 3 times with the same error.")
 }
 
 func TestTheStreak(t *testing.T) {
@@ -285,17 +291,17 @@ func TestTheStreak(t *testing.T) {
 		for i := range 9 {
 			require.Contains(t, try(i), "One more try does no harm.")
 		}
-		require.Contains(t, try(9), "Retry: no. The last 10 calls of this tool have failed. Try another way, or tell the user what does not work.")
+		require.Contains(t, try(9), "Retry: unknown. The last 10 calls of this tool have failed. Try another way, or tell the user what does not work.")
 		for i := 10; i < 20; i++ {
 			require.Contains(t, try(i), fmt.Sprintf("The last %d calls of this tool", i+1))
 		}
 		require.Equal(t, 20, h.runs)
-		require.Contains(t, try(20), "Repeated failure: the last 20 calls of this tool have failed, so for the next 30 s it is run only once every 2 s. "+
-			"Its last error was: Internal error: the server failed unexpectedly.\nRetry: no. Other tools can be called as before.")
+		require.Contains(t, try(20), "Repeated failure: the last 20 calls of this tool have failed, so it is not made for the next 30 s. "+
+			"Its last error was: Internal error: the server failed unexpectedly.\nRetry: not now. Other tools can be called as before. Tell the user; it may work again later.")
 		require.Equal(t, 20, h.runs)
-		time.Sleep(2 * time.Second)
+		time.Sleep(30 * time.Second)
 		h.err = nil
-		require.Equal(t, "fine", try(21), "a probe finds out that it works again")
+		require.Equal(t, "fine", try(21), "one run after the pause finds out that it works again")
 		require.Equal(t, "fine", try(22))
 		h.err = errors.New("index out of range")
 		require.Contains(t, try(23), "One more try does no harm.")
@@ -321,24 +327,30 @@ func TestASearchIsNoStreak(t *testing.T) {
 	}
 }
 
-// What shows that a tool, or what it needs, is broken counts for the tool, where the
-// answer was no; a read that fails so may be repeated, and does not.
+// What shows that a tool is broken, and stays so, counts for the tool. What passes by itself does not: neither
+// a write of which nothing is said nor a read that may be repeated is ever refused.
 func TestWhatIsBroken(t *testing.T) {
-	for name, err := range map[string]error{
-		"a bug": errors.New("index out of range"), "a timeout": context.DeadlineExceeded, "a connection": errReset,
-		"an answer": fault.New(fault.KindServerError, "it failed"),
+	for name, tc := range map[string]struct {
+		err    error
+		broken bool
+	}{
+		"a bug": {errors.New("index out of range"), true}, "a final answer": {fault.New(fault.KindServerError, "it failed").Never("over"), true},
+		"a timeout": {context.DeadlineExceeded, false}, "a connection": {errReset, false}, "an answer": {fault.New(fault.KindServerError, "it failed"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &errorWith{err: err}
+			h := &errorWith{err: tc.err}
 			s := annotated(t, nil, nil, h.handle)
 			for i := range 20 {
 				s.CallTool(t.Context(), "it", map[string]any{"page": i})
 			}
-			require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": 21}).Text(), "the last 20 calls of this tool have failed")
-			require.Equal(t, 20, h.runs)
-			if name == "a bug" {
+			text := s.CallTool(t.Context(), "it", map[string]any{"page": 21}).Text()
+			if tc.broken {
+				require.Contains(t, text, "the last 20 calls of this tool have failed")
+				require.Equal(t, 20, h.runs)
 				return
 			}
+			require.NotContains(t, text, "calls of this tool")
+			require.Equal(t, 21, h.runs)
 			s = annotated(t, readOnly, nil, h.handle)
 			for i := range 50 {
 				require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": i}).Text(), "Retry: yes, after ")
@@ -363,7 +375,7 @@ func TestTheStreakSparesTheObedient(t *testing.T) {
 	h := &errorWith{err: fault.RateLimited("the search API", time.Second)}
 	s := annotated(t, nil, nil, h.handle)
 	for i := range 100 {
-		require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": i}).Text(), "Retry: yes, after 1 s (attempt 2 of 3).")
+		require.Contains(t, s.CallTool(t.Context(), "it", map[string]any{"page": i}).Text(), "Retry: yes, after 1 s (attempt 2).")
 	}
 }
 
@@ -384,10 +396,10 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 
 		texts, runs = run(retry.Options{RefuseAfter: 1}, gone, 2)
 		require.Equal(t, 1, runs)
-		require.Contains(t, texts[0], "This exact call has failed once with the same error.")
-		require.Contains(t, texts[1], "so for the next 30 s")
+		require.Contains(t, texts[0], "This exact call has failed once. Find out")
+		require.Contains(t, texts[1], "so it is not made for the next 30 s")
 
-		texts, runs = run(retry.Options{MaxAttempts: 1, RefuseAfter: 5}, gone, 6)
+		texts, runs = run(retry.Options{RefuseAfter: 5}, gone, 6)
 		require.Equal(t, 5, runs)
 		require.NotContains(t, texts[1], "This exact call")
 		require.Contains(t, texts[2], "This exact call has failed 3 times with the same error.")
@@ -396,18 +408,19 @@ func TestTheBreakerCanBeSet(t *testing.T) {
 		require.Equal(t, 50, runs)
 		require.Contains(t, texts[49], "Retry: no. The same call will fail again.")
 
-		// More attempts come before the breaker, whoever gives them.
+		// A limit of attempts counts whoever gives it, and what passes by itself is not refused after it.
 		texts, runs = run(retry.Options{MaxAttempts: 10}, fault.RateLimited("it", time.Second), 20)
 		require.Contains(t, texts[8], "(attempt 10 of 10)")
-		require.Contains(t, texts[9], "Retry: no. This call has failed 10 times.")
-		require.Contains(t, texts[10], "This exact call has failed 11 times")
-		require.Equal(t, 13, runs)
+		require.Contains(t, texts[9], "Retry: no. This exact call has failed 10 times.")
+		require.Contains(t, texts[19], "Retry: no. This exact call has failed 20 times.")
+		require.Equal(t, 20, runs)
 		more := fault.RateLimited("it", 0).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: 1, MaxAttempts: 10})
-		texts, runs = run(retry.Options{}, more, 20)
-		require.Contains(t, texts[8], "(attempt 10 of 10)")
-		require.Contains(t, texts[9], "Retry: no. This call has failed 10 times.")
-		require.Contains(t, texts[10], "This exact call has failed 11 times")
-		require.Equal(t, 13, runs)
+		for _, most := range []int{0, 3} { // the fault goes first
+			texts, runs = run(retry.Options{MaxAttempts: most}, more, 20)
+			require.Contains(t, texts[8], "(attempt 10 of 10)")
+			require.Contains(t, texts[9], "Retry: no. This exact call has failed 10 times.")
+			require.Equal(t, 20, runs)
+		}
 	})
 }
 
@@ -416,7 +429,9 @@ func TestCallbacksThatPanic(t *testing.T) {
 	s := annotated(t, readOnly, &retry.Options{Repeatable: func(string) bool { panic("own") }}, harness.Fail(context.DeadlineExceeded))
 	require.NotContains(t, s.Call(t, "it").Text(), "Retry:", "it is not known that it only reads")
 	s = annotated(t, readOnly, &retry.Options{Owner: func(context.Context, mcp.Request) string { panic("own") }}, limited(time.Second))
-	require.Contains(t, s.Call(t, "it").Text(), "(3 attempts at most)", "not counted")
+	for range 2 {
+		require.Contains(t, s.Call(t, "it").Text(), uncounted, "not counted")
+	}
 }
 
 // What the SDK itself answers counts as well: it happens inside.
@@ -434,13 +449,13 @@ func TestWhatTheSDKAnswers(t *testing.T) {
 			})
 		},
 	})
-	for range 3 {
+	for range 2 {
 		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "Retry: only with corrected arguments.")
 	}
-	for range 3 {
+	for range 4 {
 		require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "This exact call has failed")
 	}
-	require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "it is run only once every 2 s")
+	require.Contains(t, s.CallTool(t.Context(), "typed", map[string]any{"n": "x"}).Text(), "so it is not made for the next 30 s")
 	require.Zero(t, runs)
 
 	// A protocol error is sent as it is, and its caller is refused in the end.
@@ -478,7 +493,7 @@ func TestWhatIsNotCounted(t *testing.T) {
 	for range 30 {
 		_, err := s.Client.ListTools(t.Context(), nil)
 		require.ErrorContains(t, err, "Retry: yes, after ")
-		require.ErrorContains(t, err, "(3 attempts at most)")
+		require.NotContains(t, err.Error(), "attempt")
 		require.ErrorContains(t, s.Client.Ping(t.Context(), nil), "Retry: yes, after ")
 	}
 	require.Equal(t, "fine", s.Call(t, "it").Text())
@@ -536,12 +551,12 @@ func TestInputRequired(t *testing.T) {
 		require.NoError(t, err)
 		return res
 	}
-	require.Contains(t, harness.Answer{Result: c()}.Text(), "(attempt 2 of 3)")
+	require.Contains(t, harness.Answer{Result: c()}.Text(), "(attempt 2)")
 	asks = true
 	require.NotNil(t, c().(*mcp.CallToolResult).InputRequests)
 	require.NotContains(t, c().(*mcp.CallToolResult).Meta, middleware.MetaKey)
 	asks = false
-	require.Contains(t, harness.Answer{Result: c()}.Text(), "(attempt 3 of 3)")
+	require.Contains(t, harness.Answer{Result: c()}.Text(), "(attempt 3)")
 }
 
 // A caller that has gone reads nothing, and what it gave up is not held against it.
@@ -564,7 +579,7 @@ func TestACancelledCall(t *testing.T) {
 		_, said := c(ctx).Retry()
 		require.False(t, said)
 	}
-	require.Contains(t, c(t.Context()).Text(), "(attempt 2 of 3)")
+	require.Contains(t, c(t.Context()).Text(), "(attempt 2)")
 }
 
 // Lookups of mcpchain's own, notifications and requests without parameters pass.
@@ -627,9 +642,11 @@ func TestOptionsOfNew(t *testing.T) {
 	retry.New(&o)
 	require.Zero(t, o.MaxAttempts)
 	require.Zero(t, o.RefuseAfter)
+	require.Zero(t, o.GiveUpAfter)
 	for text, bad := range map[string]retry.Options{
 		"retry.New: Options.MaxAttempts is negative; leave it zero for the default":     {MaxAttempts: -1},
 		"retry.New: Options.InitialInterval is negative; leave it zero for the default": {InitialInterval: -1},
+		"retry.New: Options.GiveUpAfter is negative; leave it zero for the default":     {GiveUpAfter: -1},
 		"retry.New: Options.Rules[1] is nil; remove it or give a rule":                  {Rules: []fault.HintRule{rule, nil}},
 	} {
 		require.PanicsWithValue(t, text, func() { retry.New(&bad) })

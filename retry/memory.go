@@ -3,6 +3,8 @@ package retry
 import (
 	"hash/maphash"
 	"maps"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +39,7 @@ const looked = 8
 // get returns the count of a name, and nil if there is none.
 func (k *tally) get(name string) *count {
 	c := k.counts[name]
-	if c != nil && c.expires <= k.now {
+	if c != nil && c.over(k.now) {
 		k.drop(name)
 		return nil
 	}
@@ -91,7 +93,7 @@ func (k *tally) noted(c *count, n int32) {
 // dropOld drops the counts that have expired.
 func (k *tally) dropOld() {
 	for name, c := range k.counts {
-		if c.expires <= k.now {
+		if c.over(k.now) {
 			k.drop(name)
 		}
 	}
@@ -104,6 +106,9 @@ type count struct {
 	first    time.Duration // when the first of them ended
 	same     int           // of them, the last ones that had the same error
 	error    uint64        // the hash of that
+	passing  int           // of them, the last ones that pass by themselves
+	since    time.Duration // when the first of these ended
+	cuts     int           // of these, how many ran into a limit of ours
 	counted  uint64        // the tick when failures grew
 	expires  time.Duration
 
@@ -117,14 +122,31 @@ type count struct {
 	turned uint64        // the tick of the last
 	due    time.Duration // when that ends
 
-	straggler call.Straggler // the handler of a call that was given up, if it may still run
+	stragglers []call.Straggler // the handlers of equal calls that were given up, if they may still run
 
 	group uint64 // of its target, for busy
 	place string // of its identity, for places
 }
 
-// used returns the tick of the last failure that was noted in c.
-func (c *count) used() uint64 { return max(c.counted, c.turned) }
+// used returns the tick of the last failure that was noted in c. A call that still runs is forgotten last.
+func (c *count) used() uint64 {
+	if c.running() != 0 {
+		return math.MaxUint64
+	}
+	return max(c.counted, c.turned)
+}
+
+// over reports whether c has expired.
+func (c *count) over(now time.Duration) bool { return c.expires <= now && c.running() == 0 }
+
+// running returns for how long a call that was given up has been running, zero if none is.
+func (c *count) running() time.Duration {
+	c.stragglers = slices.DeleteFunc(c.stragglers, func(s call.Straggler) bool { return !s.Running() })
+	if len(c.stragglers) == 0 {
+		return 0
+	}
+	return max(time.Since(c.stragglers[0].Began), 1)
+}
 
 // failing is one failure, and what follows from it.
 type failing struct {
@@ -133,13 +155,14 @@ type failing struct {
 	broken bool          // it shows that the tool or what it needs is broken, and will stay so
 	keep   time.Duration // for how long it is remembered
 	passes bool          // it passes by itself
+	cut    bool          // it ran into a limit of ours
 	final  bool          // nothing but other arguments helps
 
 	asked time.Duration // the wait that somebody asked for, zero for none
 	wait  func(waits int) time.Duration
 
 	refuseAfter int            // after how many failures with the same error the call is refused; zero means never
-	straggler   call.Straggler // see count
+	straggler   call.Straggler // see count.stragglers
 }
 
 // history is what the counts say after a failure.
@@ -148,6 +171,9 @@ type history struct {
 	lasts    time.Duration // since the first of them
 	same     int           // of them, the last ones with the same error
 	streak   int           // failures in a row of a tool that is broken
+	passing  int           // the last ones that pass by themselves
+	outage   time.Duration // since the first of these
+	cuts     int           // of these, how many ran into a limit of ours
 	wait     time.Duration // until the call should be made again
 
 	rest time.Duration // for how long the call is refused from now on
@@ -182,8 +208,10 @@ func (c *count) next(now time.Duration) {
 // closed says whether a call is refused. If not the call is run, perhaps to find out whether it works
 // again. last is when its caller made its last change.
 func (k *tally) closed(what *identity, last time.Duration) (p pause) {
-	if c := k.get(what.call); c != nil && c.straggler.Running() {
-		return pause{refused: true, running: max(time.Since(c.straggler.Began), 1)}
+	if c := k.get(what.call); c != nil {
+		if running := c.running(); running != 0 {
+			return pause{refused: true, running: running}
+		}
 	}
 	for _, name := range what.names() {
 		c := k.get(name)
@@ -217,15 +245,17 @@ func (k *tally) failed(what *identity, f *failing) (h history) {
 	case grew:
 		c.same++
 	}
-	if f.straggler.Done != nil {
-		c.straggler = f.straggler
+	c.pass(grew, k.now, f)
+	if f.straggler.Running() {
+		c.stragglers = append(c.stragglers, f.straggler)
 	}
-	h = history{failures: c.failures, lasts: k.now - c.first, same: c.same, rest: c.close(c.same, f.refuseAfter, k.now, f)}
+	h = history{failures: c.failures, lasts: k.now - c.first, same: c.same, passing: c.passing, outage: k.now - c.since, cuts: c.cuts, rest: c.close(c.same, f.refuseAfter, k.now, f)}
 	if !f.passes && !f.broken {
 		return h
 	}
 	p := k.add(what.place, what)
 	if f.passes {
+		p.pause = 0
 		h.wait = p.turn(k.moment, f)
 	}
 	if f.broken && what.streaks {
@@ -240,8 +270,8 @@ func (k *tally) failed(what *identity, f *failing) (h history) {
 func (c *count) turn(at moment, f *failing) time.Duration {
 	c.expires = max(c.expires, at.now+f.keep)
 	switch left := c.due - at.now; {
-	case f.asked > 0:
-		c.due = at.now + f.asked
+	case f.asked > 0: // other arguments may need another service, so they wait no longer than without a request
+		c.due = at.now + min(f.asked, f.wait(math.MaxInt))
 		return f.asked
 	case left > 0:
 		return (left + time.Second - 1).Truncate(time.Second)
@@ -263,6 +293,24 @@ func (k *tally) succeeded(what *identity) {
 	} else if p := k.get(what.place); p != nil {
 		p.failures, p.pause = 0, 0
 	}
+}
+
+// pass counts a failure that passes by itself, and begins anew after any other. A call that has one is not
+// refused, whatever it failed with before. grew is what grow returned.
+func (c *count) pass(grew bool, now time.Duration, f *failing) {
+	switch {
+	case !f.passes:
+		c.passing, c.cuts = 0, 0
+		return
+	case c.passing == 0:
+		c.passing, c.since = 1, now
+	case grew:
+		c.passing++
+	}
+	if f.cut && (grew || c.cuts == 0) {
+		c.cuts++
+	}
+	c.same, c.pause = 0, 0
 }
 
 // grow counts a failure, unless another one was counted since the call began. It reports

@@ -210,10 +210,10 @@ func TestOneProbeAtATime(t *testing.T) {
 		m := newMemory(64)
 		f := failing{keep: time.Hour, refuseAfter: 1}
 		require.Equal(t, 30*time.Second, m.failed(m.call("ann", 1), f).rest)
-		for _, pause := range []time.Duration{30, 60, 120, 120} {
-			require.Equal(t, pause*time.Second, m.closed(m.call("ann", 1)).rest)
+		for _, pause := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 2 * time.Minute} {
+			require.Equal(t, pause, m.closed(m.call("ann", 1)).rest)
 			require.Zero(t, m.closed(m.call("bob", 1)), "nobody is refused for another")
-			time.Sleep(pause * time.Second)
+			time.Sleep(pause)
 			require.Zero(t, m.closed(m.call("ann", 1)), "one run after the pause")
 			require.True(t, m.closed(m.call("ann", 1)).refused, "which is running")
 			require.Positive(t, m.failed(m.call("ann", 1), f).rest)
@@ -319,4 +319,19 @@ func TestTheArgumentsOfOthersAreNotRead(t *testing.T) {
 	fails = false
 	require.LessOrEqual(t, allocs("bob", "pay"), before+5)
 	require.Greater(t, allocs("ann", "pay"), before+1000, "hers are: the call is refused by them")
+}
+
+// Names of any length, which a caller may invent where calls are passed on, take no more room than others.
+func TestLongNamesTakeNoRoom(t *testing.T) {
+	var o others
+	long := strings.Repeat("x", 1<<20)
+	for _, owner := range []string{"ann", "bob", long} {
+		o.failed(&identity{target: long, owner: owner}, false, 0)
+	}
+	require.NotEmpty(t, o.failed(&identity{target: long, owner: "ann"}, false, 0))
+	require.Empty(t, o.failed(&identity{target: long + "y", owner: "ann"}, false, 0))
+	_, known := o.tools.Get(long)
+	require.False(t, known)
+	o.worked(long)
+	require.Empty(t, o.failed(&identity{target: long, owner: "ann"}, false, 0))
 }

@@ -6,16 +6,26 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/table"
 )
 
-// others knows of the tools that fail for whom, among all callers. It is empty while nothing fails. All
-// methods may be called concurrently.
+// others knows for whom the tools fail, among all callers, by their names. It is empty while nothing
+// fails. All methods may be called concurrently. Names that are long are kept as hashes: a caller of a
+// server that passes calls on may invent any.
 type others struct {
-	mu    sync.Mutex
-	tools map[string]*trouble // by name, at most maxTrouble
+	mu    sync.Mutex // from Get to Put: a success that went unnoticed would make a sentence false
+	tools table.Names[trouble]
+}
+
+// longName is up to how many bytes a name is kept as it is.
+const longName = 128
+
+// short returns a name, or a hash of one that is long.
+func short(name string) string {
+	if len(name) > longName {
+		return digest(name)
+	}
+	return name
 }
 
 // trouble is what is known of a tool that fails.
@@ -23,11 +33,10 @@ type trouble struct {
 	since  time.Time // when it began to fail, without a success since; zero: it has worked since
 	last   time.Time // when it failed last
 	worked time.Time // when it worked last since it is known here; zero: it did not
-	owners []string  // that have failed since, at most severalCallers
+	owners []string  // that have failed since, at most severalCallers; never written to
 }
 
 const (
-	maxTrouble     = 1024
 	severalCallers = 3
 	// forgetTrouble is how long after its last failure a tool is known.
 	forgetTrouble = 10 * time.Minute
@@ -37,63 +46,41 @@ const (
 // of what the other callers of the tool experience, or "". A caller who is not trusted learns of others
 // only if there are several, and only since which minute.
 func (o *others) failed(what *identity, trusted bool, lasts time.Duration) string {
+	now := time.Now()
+	tool, owner := short(what.target), short(what.owner)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := time.Now()
-	t := o.tools[what.target]
-	if t == nil || now.Sub(t.last) > forgetTrouble {
-		o.makeRoom(now)
-		t = &trouble{}
-		o.tools[strings.Clone(what.target)] = t
+	t, _ := o.tools.Get(tool)
+	if now.Sub(t.last) > forgetTrouble {
+		t = trouble{}
 	}
 	if t.since.IsZero() {
 		t.since, t.owners = now, nil
 	}
 	t.last = now
-	if len(t.owners) < severalCallers && !slices.Contains(t.owners, what.owner) {
-		t.owners = append(t.owners, what.owner)
+	if len(t.owners) < severalCallers && !slices.Contains(t.owners, owner) {
+		t.owners = append(slices.Clip(t.owners), strings.Clone(owner))
 	}
-	switch since := t.since.UTC().Format("15:04") + " UTC"; {
+	o.tools.Put(strings.Clone(tool), t)
+	switch since := t.since.UTC(); {
 	case trusted && !t.worked.IsZero() && now.Sub(t.worked) <= lasts:
 		return "Other calls of this tool have succeeded meanwhile"
 	case trusted && len(t.owners) > 1:
-		return "This tool has failed for all callers since " + since
+		return "This tool has failed for all callers since " + since.Format("15:04:05") + " UTC"
 	case len(t.owners) >= severalCallers:
-		return "This tool has failed for several callers since " + since
+		return "This tool has failed for several callers since " + since.Format("15:04") + " UTC"
 	default:
 		return ""
 	}
 }
 
-// worked notes the success of a call.
-func (o *others) worked(req mcp.Request) {
-	if _, tool := req.(*mcp.CallToolRequest); !tool {
-		return
-	}
+// worked notes the success of a call of a tool.
+func (o *others) worked(tool string) {
+	tool = short(tool)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if t := o.tools[call.Target(req)]; t != nil {
+	if t, known := o.tools.Get(tool); known && time.Since(t.last) <= forgetTrouble {
 		t.since, t.worked = time.Time{}, time.Now()
-	}
-}
-
-// makeRoom makes room for one more tool: it drops those that have not failed for long, or else any other.
-func (o *others) makeRoom(now time.Time) {
-	if o.tools == nil {
-		o.tools = map[string]*trouble{}
-	}
-	if len(o.tools) < maxTrouble {
-		return
-	}
-	for name, t := range o.tools {
-		if now.Sub(t.last) > forgetTrouble {
-			delete(o.tools, name)
-		}
-	}
-	for name := range o.tools {
-		if len(o.tools) < maxTrouble {
-			return
-		}
-		delete(o.tools, name)
+		o.tools.Put(tool, t)
 	}
 }

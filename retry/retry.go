@@ -8,7 +8,7 @@
 // inside the server, before the failure is passed on. Package client makes a call again as the
 // server's answers say.
 //
-// The caller of a failed call reads one of these lines:
+// The caller of a failed call reads a line such as these:
 //
 //	Retry: yes, after 15 s (attempt 3).
 //	Retry: not now. It has failed for 5 min (8 calls). Tell the user; it may work again later.
@@ -57,8 +57,9 @@
 // and arguments are, in any order and layout. The caller is the authenticated user, else
 // the session, else, on a server that is not reached by HTTP, the connection. If none is
 // known, as on a stateless HTTP server without authentication, nothing is counted: one
-// caller must not hinder another. Calls that ran at the same time count as one. All calls of one tool
-// share the waits of its outage: a call before its time is told what is left of the wait. The memory
+// caller must not hinder another. Calls that ran at the same time count as one. All calls that
+// one caller makes of a tool share the waits of its outage: a call before its time is told what is left. A
+// wait that somebody stated is that of its call; other arguments wait for twelve times the first at most. The memory
 // is bounded, and old calls are forgotten. It holds hashes of arguments and
 // errors and, of a call that is refused, about 1,000 bytes of public words at most.
 //
@@ -69,8 +70,8 @@
 // Failures count for a whole tool only if they show that it, or what it needs, is broken and stays so. A
 // tool that is polled returns [NotReady], which is not counted.
 //
-// A call that package deadline has answered although its handler still runs is not made again while it
-// runs, unless its tool only reads.
+// A call that package deadline has answered although its handler still runs, or that its caller gave up, is
+// not made again while it runs, unless its tool only reads.
 package retry
 
 import (
@@ -91,24 +92,25 @@ import (
 // be called concurrently.
 type Options struct {
 	// MaxAttempts is how often a call may be made, the first time included. After as many failures
-	// of the same call the answer is no. The failures are counted here, or by the caller, which
-	// sends the number of its attempt in the _meta, under [AttemptKey]. If a fault has a
-	// MaxAttempts of its own, see [fault.Error.WithRetry], that counts. Zero means no limit but
-	// GiveUpAfter.
+	// of the same call a yes becomes a no; an answer that nothing is known stays. The failures are
+	// counted here, or by the caller, which sends the number of its attempt in the _meta, under
+	// [AttemptKey]. If a fault has a MaxAttempts of its own, see [fault.Error.WithRetry], that counts.
+	// Zero means no limit but GiveUpAfter.
 	MaxAttempts int
 
 	// InitialInterval is about how long to wait before the second attempt, where neither the
 	// handler nor a service that it needs said how long. The next waits are three and nine times as
 	// long, all later ones twelve times. After a rate limit without a known wait they are six
-	// times as long, then twelve times. By chance each is up to a fifth longer, so that callers
+	// times as long, then twelve times. By chance each is up to a quarter longer, so that callers
 	// that failed together do not come back together. Waits are rounded up to whole seconds: with a
 	// millisecond all are sent as 1 s, which suits tests that compare texts. A wait that a
 	// handler or a service asked for is sent unchanged. Zero means 5 s.
 	InitialInterval time.Duration
 
 	// GiveUpAfter is how long the same call may fail, counted from its first failure, before the answer
-	// to a failure that passes by itself is "not now" and not "yes". A call that has run three times into a
-	// limit of package deadline is given up too. Zero means 5 minutes.
+	// to a failure that passes by itself is "not now" and not "yes". It is looked at when a call fails: no
+	// wait is shortened for it. A call whose handler stopped three times at a limit of package deadline is
+	// given up too. Zero means 5 minutes.
 	GiveUpAfter time.Duration
 
 	// Rules say what errors of this program mean for a second try; see
@@ -138,18 +140,18 @@ type Options struct {
 	// such a failure passes by itself. The call is refused for 30 s, then 60 s, then 120 s at a time: it is
 	// answered without running its handler, which is run once after each pause. Such an answer is of kind
 	// repeated_failure with the code REPEATED_FAILURE, and recorded like any other. After half as many
-	// failures the answer says how often the call has failed, and what to do instead. Zero means 6.
+	// failures, rounded up, the answer says how often the call has failed, and what to do instead. Zero means 6.
 	//
 	// After 10 failures in a row that show that a tool is broken and stays so (internal errors, and
 	// failures of a service that do not pass by themselves) the answer advises the caller to try
 	// another way; after 20, its calls of this tool are refused in the same way. The items of a
 	// batch do not count.
 	//
-	// With a negative number nothing is refused, and nobody is warned.
+	// With a negative number nothing is refused but a call that still runs, and nobody is warned.
 	RefuseAfter int
 
-	// HideOthers leaves out what is known of the failures of other callers, such as since when a tool
-	// has failed for all of them. A reader of package mask that is Anyone learns of others only that
+	// HideOthers leaves out what is known of other calls of a tool, such as since when it has failed for
+	// all callers. A reader of package mask that is Anyone learns of others only that
 	// there are several, and never of their arguments.
 	HideOthers bool
 }

@@ -3,6 +3,7 @@ package retry_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,12 +24,12 @@ func TestWhoIsNotCounted(t *testing.T) {
 					text := s.Call(t, "it").Text()
 					suggestion := "\nSuggestion: Tell the user if it fails again.\n"
 					if name == "a service" && tool == "reads" {
-						suggestion = "\nSuggestion: Keep the arguments: they are not the cause. Tell the user if it fails again.\n"
+						suggestion = "\nSuggestion: Keep the arguments: they are not the cause. If it fails again, wait longer each time, and tell the user after 5 min.\n"
 					}
 					require.Contains(t, text, suggestion)
 				}
 				counted := annotated(t, a, nil, harness.Fail(err))
-				require.NotContains(t, counted.Call(t, "it").Text(), "if it fails again")
+				require.NotContains(t, strings.ToLower(counted.Call(t, "it").Text()), "if it fails again")
 			})
 		}
 	}

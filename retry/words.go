@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain/fault"
+	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/internal/words"
@@ -28,8 +29,8 @@ func NotReady(what string, after time.Duration) *fault.Error {
 func suggestion(f *failure.Failure, e *fault.Error, a *failure.Answer) string {
 	kind, own, again := e.Kind(), e.Suggestion(), a.Retry.ShouldRetry
 	_, said := e.Retry()
-	if a.Retry.Reason == fault.StillRunning {
-		return own
+	if cut := f.View().By == classify.Cut && a.Retry.Effect != fault.EffectUnknown; cut || a.Retry.Reason == fault.StillRunning {
+		return own // to ask for less
 	}
 	done := a.Retry.Effect == fault.EffectUnknown || a.Retry.Effect == fault.EffectCommitted
 	if done && (!f.Worded() && !f.View().Chosen || own == fault.Generic(kind).Suggestion()) {
@@ -86,9 +87,9 @@ const lookFirst = "It may have taken effect: look before you go on"
 // refusal is the answer to a call that is not run.
 func refusal(p pause) *fault.Error {
 	if p.running > 0 {
-		return fault.New(fault.KindTimeout, "the same call is still running, so it was not made a second time").
+		return fault.New(fault.KindRepeatedFailure, "this exact call was given up and has not ended, so it was not made a second time").
 			Suggest(failure.AskForLess).
-			WithRetry(fault.Retry{Reason: fault.StillRunning, Fact: failure.StillRunning(p.running)})
+			WithRetry(fault.Retry{Reason: fault.StillRunning, Effect: fault.EffectUnknown, Fact: failure.StillRunning(p.running)})
 	}
 	what, other := failure.ThisCallFailed(p.failures, 0), "Calls with other arguments are made as before"
 	if p.streak {

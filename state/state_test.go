@@ -478,7 +478,7 @@ func TestWhatAStoreThatFailsMayHaveDone(t *testing.T) {
 		after  float64
 	}{
 		"full":      {&store.RoomError{Reason: store.ErrFull, After: 90 * time.Second}, fault.EffectUnknown, fault.KindServiceUnavailable, 90},
-		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectUnknown, fault.KindServiceUnavailable, 1},
+		"refused":   {fmt.Errorf("dial: %w", store.ErrRefused), fault.EffectUnknown, fault.KindServiceUnavailable, 0},
 		"a fault":   {fault.Unavailable("x").After(7 * time.Second).Because(errors.New("EOF")), fault.EffectUnknown, fault.KindServiceUnavailable, 7},
 		"too large": {store.ErrTooLarge, "", fault.KindPreconditionFailed, 0},
 	} {

@@ -53,6 +53,7 @@ func writeBaseline(path string, r *probe.Report) error {
 
 // leaveOut removes the known findings from a report, and returns how many there were.
 func leaveOut(r *probe.Report, known []string) (removed int) {
+	defer r.Explain() // what explains others may be left out
 	for i, result := range r.Results {
 		r.Results[i].Findings = slices.DeleteFunc(slices.Clone(result.Findings), func(f probe.Finding) bool {
 			old := slices.Contains(known, strings.TrimSpace(fingerprint(result.Check.Name, f)))

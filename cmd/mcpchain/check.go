@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -30,7 +31,7 @@ func checkCommand() command {
 }
 
 // flagNames returns the names of flags, for the completion of shells.
-func flagNames(flags *flag.FlagSet, _ *checkFlag) (names []string) {
+func flagNames(flags *flag.FlagSet, _ any) (names []string) {
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	return names
 }
@@ -68,10 +69,10 @@ func parsedFlags(name string, flags *flag.FlagSet, args []string, std streams) (
 type checkFlag struct {
 	probe.Options
 
-	tools, only, format, baseline string
-	header                        headerFlag
-	noServer                      string // the error if no server is named
-	writeBaseline, list, verbose  bool
+	tools, only, format, baseline, html string
+	header                              headerFlag
+	noServer                            string // the error if no server is named
+	writeBaseline, list, verbose        bool
 }
 
 func checkFlags() (*flag.FlagSet, *checkFlag) {
@@ -93,6 +94,7 @@ func (f *checkFlag) targetFlags(flags *flag.FlagSet) {
 	flags.StringVar(&f.tools, "tools", "", "call the tools `A,B`, too, though nothing marks them as reading")
 	flags.BoolVar(&f.Writes, "writes", false, "call all tools, those that write too")
 	flags.StringVar(&f.only, "only", "", "run only the checks `A,B`; mcpchain check -list lists all")
+	flags.StringVar(&f.html, "html", "", "write a page into this `FILE` as well, to send to others")
 	f.Limit, f.Start = 5*time.Second, time.Minute
 	flags.Func("limit", "how long an answer may take (5s)", durationFlag(&f.Limit))
 	flags.Func("start", "how long the server may take to start (1m)", durationFlag(&f.Start))
@@ -143,7 +145,7 @@ func (f *checkFlag) options(args []string) (probe.Options, error) {
 	case f.format != "" && reportFormats[f.format] == nil:
 		return o, fmt.Errorf("-format %s: want table, json, junit or sarif", f.format)
 	}
-	return o, nil
+	return o, writable(f.html)
 }
 
 func listed(text string) []string {
@@ -181,7 +183,7 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 	defer stop()
 	report, err := probed(ctx, o, "", std.err)
 	if err == nil && f.writeBaseline {
-		err = writeBaseline(f.baseline, report)
+		err = cmp.Or(f.writeHTMLFile(report, nil, o), writeBaseline(f.baseline, report))
 		if err == nil {
 			fmt.Fprintf(std.err, "mcpchain check: %s has what %d checks found\n", f.baseline, report.Found())
 			return exitOK
@@ -192,12 +194,12 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 		old = leaveOut(report, known)
 		write := reportFormats[f.format]
 		if f.verbose && f.format == "table" {
-			write = func(w io.Writer, r *probe.Report) error { return writeTable(w, r, -1) }
+			write = func(w io.Writer, r *probe.Report) error { return writeTable(w, r, -1, paintOf(w)) }
 		}
 		if f.format == "sarif" {
 			write = func(w io.Writer, r *probe.Report) error { return writeSARIF(w, r, placeOf(o.Command)) }
 		}
-		err = write(std.out, report)
+		err = cmp.Or(f.writeHTMLFile(report, nil, o), write(std.out, report))
 	}
 	switch {
 	case err != nil:
@@ -212,16 +214,17 @@ func (f *checkFlag) check(o probe.Options, known []string, std streams) int {
 	return exitOK
 }
 
+// hider returns a function that takes the secrets of the environment and of the command line out of a text.
+func hider(o probe.Options) func(text string) string {
+	return config.Hider(os.Environ(), o.Command, nil, config.RemoteSecrets(o.URL, o.Header)...)
+}
+
 // probed runs the checks. What is checked is shown where it takes longer than two seconds.
 func probed(ctx context.Context, o probe.Options, what string, errs io.Writer) (*probe.Report, error) {
-	begun, shown := time.Now(), time.Time{}
-	o.Progress = func(done, all int, name string) {
-		if now := time.Now(); now.Sub(begun) > 2*time.Second && now.Sub(shown) > time.Second {
-			shown = now
-			fmt.Fprintf(errs, "mcpchain: %scheck %d of %d, %s\n", what, done+1, all, name)
-		}
-	}
-	text := config.Hider(os.Environ(), o.Command, nil, config.RemoteSecrets(o.URL, o.Header)...)
+	show, done := progress(errs, isTerminal(errs), what)
+	defer done()
+	o.Progress = show
+	text := hider(o)
 	o.Hide = func(message []byte) []byte { return hide.JSON(message, text) }
 	report, err := probe.Run(ctx, o)
 	if err != nil {

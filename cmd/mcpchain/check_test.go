@@ -60,8 +60,9 @@ func TestCheckStatus(t *testing.T) {
 	out, errs, status := executed(t, append([]string{"check", "-only", "unknown-method,no-method"}, server...)...)
 	require.Equal(t, exitFailed, status, out+errs)
 	require.Contains(t, out, "NO-METHOD")
-	require.Contains(t, out, "It is never answered")
-	require.Contains(t, out, "1 found nothing:\n    unknown-method")
+	require.Contains(t, out, "WHAT A USER NOTICES")
+	require.Contains(t, out, "a number: The server ended.")
+	require.Contains(t, out, "1 found something, 1 found nothing, 0 could not be checked; -v names them")
 	require.Contains(t, out, "tools not called")
 	require.Contains(t, out, "    greet")
 
@@ -93,7 +94,7 @@ func TestCheckWrongLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"check -ony x -- a":                  `mcpchain check: there is no flag "-ony"; did you mean "-only"?`,
 		"check -quux":                        `mcpchain check: there is no flag "-quux"; "mcpchain help check" lists them`,
-		"check -limit 5 -- a":                `mcpchain check: invalid value "5" for flag -limit: "5" is no duration, such as "30s" or "2m"`,
+		"check -limit 5 -- a":                `mcpchain check: invalid value "5" for flag -limit: "5" has no unit; write "5s" for seconds`,
 		"check -header hunter2 -to http://x": `mcpchain check: a header is written as "NAME: VALUE", such as "Authorization: Bearer TOKEN"`,
 		"check":                              "mcpchain check: there is no server: give its command behind --, or its URL with -to",
 		"compare":                            "mcpchain compare: there is no server: give its command behind --",
@@ -104,12 +105,15 @@ func TestCheckWrongLines(t *testing.T) {
 		require.Empty(t, out, line)
 		require.Equal(t, want+"\n", errs, line)
 	}
-	for _, name := range []string{"check", "compare", "run"} {
+	for _, name := range []string{"check", "compare", "log"} {
 		help, _, _ := executed(t, "help", name)
 		out, errs, status := executed(t, name, "-h")
 		require.Zero(t, status)
 		require.Empty(t, errs)
 		require.Equal(t, help, out)
+		if name == "run" {
+			continue // its flags stand in groups
+		}
 		for _, row := range strings.Split(strings.TrimSpace(help), "\n")[4:] {
 			require.Regexp(t, `^  -[a-z-]+( [A-Z,]+)? +[^ ]`, row)
 		}
@@ -231,8 +235,12 @@ func TestCompare(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), out)
 
-	out, errs, status = executed(t, append([]string{"compare", "-format", "json", "-only", "no-json"}, bareServer(t)...)...)
+	file := filepath.Join(t.TempDir(), "page.html")
+	out, errs, status = executed(t, append([]string{"compare", "-html", file, "-format", "json", "-only", "no-json"}, bareServer(t)...)...)
 	require.Equal(t, exitOK, status, errs)
+	shown, err := os.ReadFile(file)
+	require.NoError(t, err)
+	inOrder(t, string(shown), "How bare 1 fails, bare and behind mcpchain run", `class="pair"`, "The server ended.", "nothing is found", "mcpchain check -only no-json --", "mcpchain compare -only no-json --")
 	var both struct{ Bare, Behind reportJSON }
 	require.NoError(t, json.Unmarshal([]byte(out), &both))
 	require.Equal(t, "found", both.Bare.Checks[0].Outcome)
@@ -249,7 +257,7 @@ func sampleReport() *probe.Report {
 		return &probe.Check{Name: name, Title: title, Why: "A reason."}
 	}
 	finding := func(subject, protocol, what string) probe.Finding {
-		return probe.Finding{Subject: subject, Protocol: protocol, What: what, Sent: `{"sent":"<&>"}`, Got: strings.Repeat("a long answer, ", 20)}
+		return probe.Finding{Weight: probe.User, Subject: subject, Protocol: protocol, What: what, Sent: `{"sent":"<&>"}`, Got: strings.Repeat("a long answer, ", 20)}
 	}
 	return &probe.Report{
 		Server: "sample 1.0", Protocols: []string{"2025-11-25", "2026-07-28"}, Transport: "stdio", Took: 12345 * time.Millisecond,
@@ -259,7 +267,7 @@ func sampleReport() *probe.Report {
 				finding("a text", "2025-11-25", "It is never answered."), finding("a text", "2026-07-28", "It is never answered."),
 				finding("b", "2025-11-25", "The server ended."), finding("c", "2025-11-25", "The server ended."), finding("d", "2025-11-25", "The server ended."),
 			}},
-			{Check: check("unknown-tool", "An unknown tool is refused."), Findings: []probe.Finding{{Protocol: "2025-11-25", What: "The code is 0."}}},
+			{Check: check("unknown-tool", "An unknown tool is refused."), Findings: []probe.Finding{{Weight: probe.Letter, Protocol: "2025-11-25", What: "The code is 0."}}},
 			{Check: check("batch", "A batch is answered.")},
 			{Check: check("unknown-prompt", "An unknown prompt is refused."), NotChecked: "the server has no prompts"},
 		},
@@ -291,9 +299,11 @@ func TestReports(t *testing.T) {
 		})
 	}
 	var all strings.Builder
-	require.NoError(t, writeTable(&all, sampleReport(), -1))
+	require.NoError(t, writeTable(&all, sampleReport(), -1, false))
 	require.Contains(t, all.String(), strings.Repeat("a long answer, ", 20))
-	require.NotContains(t, all.String(), "more, which -v shows")
+	require.NotContains(t, all.String(), "-v ")
+	require.Contains(t, all.String(), "found nothing:\n    batch\nnot checked, because the server has no prompts:\n    unknown-prompt\n")
+	require.Contains(t, all.String(), "THE LETTER OF THE PROTOCOL\n\nUNKNOWN-TOOL")
 }
 
 // TestDocumented proves that the page about the checks has each of them, and none besides.

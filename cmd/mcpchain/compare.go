@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -42,7 +43,7 @@ func runCompare(args []string, std streams) int {
 		err = fmt.Errorf("-format %s: want table or json", f.format)
 	}
 	if err == nil {
-		err = compare(o, f.format, std)
+		err = f.compare(o, std)
 	}
 	if err != nil {
 		fmt.Fprintln(std.err, "mcpchain compare:", err)
@@ -58,7 +59,7 @@ var self = func() ([]string, error) {
 }
 
 // compare checks a server bare, then behind this program, and writes both.
-func compare(o probe.Options, format string, std streams) error {
+func (f *checkFlag) compare(o probe.Options, std streams) error {
 	program, err := self()
 	if err != nil {
 		return err
@@ -69,12 +70,16 @@ func compare(o probe.Options, format string, std streams) error {
 	if err != nil {
 		return err
 	}
-	o.Command = append(append(program, "run", "--"), o.Command...)
-	behind, err := probed(ctx, o, "behind mcpchain run, ", std.err)
+	in := o
+	in.Command = append(append(program, "run", "--"), o.Command...)
+	behind, err := probed(ctx, in, "behind mcpchain run, ", std.err)
 	if err != nil {
 		return fmt.Errorf("behind mcpchain run: %w", err)
 	}
-	if format == "json" {
+	if err := f.writeHTMLFile(bare, behind, o); err != nil {
+		return err
+	}
+	if f.format == "json" {
 		return indentedJSON(std.out, struct {
 			Bare   reportJSON `json:"bare"`
 			Behind reportJSON `json:"behind"`
@@ -93,9 +98,12 @@ func writeComparison(w io.Writer, bare, behind *probe.Report) error {
 	}
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "check\tbare\tbehind mcpchain run")
-	for _, result := range bare.Results {
-		other := of[result.Check.Name]
-		if len(result.Findings)+len(other.Findings) > 0 {
+	all := slices.Clone(bare.Results)
+	slices.SortStableFunc(all, func(a, b probe.Result) int {
+		return heaviest(a, of[a.Check.Name]) - heaviest(b, of[b.Check.Name])
+	})
+	for _, result := range all {
+		if other := of[result.Check.Name]; len(result.Findings)+len(other.Findings) > 0 {
 			fmt.Fprintf(table, "%s\t%s\t%s\n", result.Check.Name, inBrief(result), inBrief(other))
 		}
 	}
@@ -104,6 +112,15 @@ func writeComparison(w io.Writer, bare, behind *probe.Report) error {
 		len(bare.Results), bare.Found(), behind.Found())
 	_, err := b.WriteTo(w)
 	return err
+}
+
+// heaviest returns the rank of the heaviest finding of a check.
+func heaviest(bare, behind probe.Result) int {
+	least := len(probe.Weights)
+	for _, f := range slices.Concat(bare.Findings, behind.Findings) {
+		least = min(least, rank(f))
+	}
+	return least
 }
 
 // inBrief writes a result in a few words.

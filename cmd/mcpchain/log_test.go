@@ -167,3 +167,19 @@ func TestALogThatIsANamedPipe(t *testing.T) {
 	defer log.Close()
 	require.Contains(t, untilDropped(t, bufio.NewReader(log), wholeText), "because the file of -log did not take them")
 }
+
+// What "mcpchain log" reads is what "mcpchain run" writes, in both forms.
+func TestTheLogIsRead(t *testing.T) {
+	for _, args := range [][]string{{"-log-json"}, nil} {
+		path := filepath.Join(t.TempDir(), "log")
+		cmd, _ := program(t, append([]string{"run", "-log", path}, args...)...)
+		s := session(t, "2025-11-25", cmd)
+		failing(t, s, 3)
+		require.NoError(t, s.Close())
+		out, errs, status := executed(t, "log", path)
+		require.Zero(t, status, errs)
+		require.Contains(t, out, ": 3 calls failed. No success is recorded")
+		require.Contains(t, out, "  3  fail  tool_error  last ")
+		require.Contains(t, out, "the service refused [redacted] for /srv/data")
+	}
+}

@@ -9,9 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/mcpchain/mcpchain/internal/words"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 )
 
 // A command is one row of the program. A file of this package adds its command to the table of
@@ -50,6 +54,7 @@ func commands() []command {
 		configCommand(),
 		checkCommand(),
 		compareCommand(),
+		logCommand(),
 		versionCommand(),
 		completionCommand(),
 		helpCommand(),
@@ -61,6 +66,8 @@ func main() {
 	os.Exit(execute(os.Args[1:], std)) //nolint:forbidigo // a program ends its process
 }
 
+var helps = []string{"-h", "-help", "--help"}
+
 // execute runs the command that the arguments name and returns the exit status.
 func execute(args []string, std streams) int {
 	if len(args) == 0 {
@@ -68,19 +75,32 @@ func execute(args []string, std streams) int {
 		return exitUsage
 	}
 	name, args := args[0], args[1:]
+	if len(args) > 0 && slices.Contains(helps, args[0]) {
+		name, args = "help", []string{name}
+	}
 	switch name { // as other programs are asked
-	case "-h", "-help", "--help":
+	case helps[0], helps[1], helps[2]:
 		name = "help"
 	case "-version", "--version":
 		name = "version"
 	}
+	c, err := commandOf(name)
+	if err != nil {
+		fmt.Fprintln(std.err, "mcpchain:", err)
+		return exitUsage
+	}
+	return c.run(args, std)
+}
+
+func commandOf(name string) (command, error) {
+	var names []string
 	for _, c := range commands() {
 		if c.name == name {
-			return c.run(args, std)
+			return c, nil
 		}
+		names = append(names, c.name)
 	}
-	fmt.Fprintf(std.err, "mcpchain: there is no command %q; \"mcpchain help\" lists them\n", name)
-	return exitUsage
+	return command{}, config.UnknownCommand(name, names)
 }
 
 func helpCommand() command {
@@ -89,19 +109,17 @@ func helpCommand() command {
 			help(std.out)
 			return exitOK
 		}
-		for _, c := range commands() {
-			if c.name != args[0] {
-				continue
-			}
-			fmt.Fprintf(std.out, "usage: mcpchain %s %s\n\n%s.\n", c.name, c.usage, words.Capital(c.short))
-			if c.help != nil {
-				fmt.Fprintln(std.out)
-				c.help(std.out)
-			}
-			return exitOK
+		c, err := commandOf(args[0])
+		if err != nil {
+			fmt.Fprintln(std.err, "mcpchain help:", err)
+			return exitUsage
 		}
-		fmt.Fprintf(std.err, "mcpchain: there is no command %q; \"mcpchain help\" lists them\n", args[0])
-		return exitUsage
+		fmt.Fprintf(std.out, "usage: mcpchain %s\n\n%s.\n", strings.TrimSpace(c.name+" "+c.usage), words.Capital(c.short))
+		if c.help != nil {
+			fmt.Fprintln(std.out)
+			c.help(std.out)
+		}
+		return exitOK
 	}}
 }
 
@@ -113,4 +131,5 @@ func help(w io.Writer) {
 		fmt.Fprintf(table, "  mcpchain %s %s\t%s\n", c.name, c.usage, c.short)
 	}
 	_ = table.Flush()
+	fmt.Fprint(w, "\n\"mcpchain help run\" lists the flags of run, and has examples. The shortest:\n\n  mcpchain run -- npx -y some-server\n")
 }

@@ -2,13 +2,20 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/config"
 )
 
 type buffer struct{ bytes.Buffer }
@@ -47,11 +54,113 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// However help is asked for, it is the same.
+func TestHelpIsOneText(t *testing.T) {
+	want, _, _ := executed(t, "help")
+	for _, args := range [][]string{{"-h"}, {"-help"}, {"--help"}} {
+		out, errs, status := executed(t, args...)
+		require.Zero(t, status)
+		require.Empty(t, errs)
+		require.Equal(t, want, out)
+	}
+	_, errs, status := executed(t)
+	require.Equal(t, exitUsage, status, "a client that starts it so has a mistake in its configuration")
+	require.Equal(t, want, errs)
+	for _, c := range commands() {
+		want, _, _ := executed(t, "help", c.name)
+		for _, ask := range helps {
+			out, _, status := executed(t, c.name, ask)
+			require.Zero(t, status)
+			require.Equal(t, want, out)
+		}
+	}
+	want, _, _ = executed(t, "help", "run")
+	out, _, status := executed(t, "run", "-strict", "-h")
+	require.Zero(t, status)
+	require.Equal(t, want, out)
+}
+
+func TestHelpOfRun(t *testing.T) {
+	out, _, _ := executed(t, "help", "run")
+	at := 0
+	for _, part := range []string{"Examples:\n", "The server:\n", "Failures:\n", "Limits:\n", "Secrets:\n", "Log:\n", "Many clients:\n", "Exit status:\n"} {
+		next := strings.Index(out, "\n"+part)
+		require.Greater(t, next, at, part)
+		at = next
+	}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if args, ok := strings.CutPrefix(line, "mcpchain run "); ok { // an example
+			_, err := config.Parse(strings.Fields(strings.NewReplacer("'Authorization: Bearer ${TOKEN}'", "Authorization:${TOKEN}").Replace(args)))
+			require.NoError(t, err, line)
+		}
+	}
+	require.Equal(t, 3, strings.Count(out, "\n  mcpchain run "))
+}
+
+// The configurations that docs/program.md shows work, the one without "--" as the one with it.
+func TestTheConfigurationsOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/program.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, blocks, 2)
+	var client struct {
+		Servers map[string]struct{ Args []string } `json:"mcpServers"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(blocks[0][1]), &client))
+	require.Len(t, client.Servers, 2)
+	for _, server := range client.Servers {
+		require.Equal(t, "run", server.Args[0])
+		_, err := config.Parse(server.Args[1:])
+		require.NoError(t, err)
+	}
+	without := regexp.MustCompile("`\"args\": (\\[.*?\\])` does the same").FindSubmatch(page)
+	require.NotNil(t, without)
+	var args []string
+	require.NoError(t, json.Unmarshal(without[1], &args))
+	got, err := config.Parse(args[1:])
+	require.NoError(t, err)
+	want, err := config.Parse(client.Servers["files"].Args[1:])
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	file := filepath.Join(t.TempDir(), "file.json")
+	require.NoError(t, os.WriteFile(file, []byte(blocks[1][1]), 0o600))
+	_, err = config.Parse([]string{"-config", file, "--", "server"})
+	require.NoError(t, err)
+}
+
+func TestWhatWasMeant(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	server := filepath.Join(os.Getenv("PATH"), "some-server"+map[bool]string{true: ".exe"}[runtime.GOOS == "windows"])
+	require.NoError(t, os.WriteFile(server, nil, 0o700)) //nolint:gosec // a program that could be run
+	for want, args := range map[string][]string{
+		`mcpchain: there is no command "runn"; did you mean "run"?`:                                             {"runn", "--", "x"},
+		`mcpchain help: there is no command "comprae"; did you mean "compare"?`:                                 {"help", "comprae"},
+		`mcpchain: there is no command "walk"; "mcpchain help" lists them`:                                      {"walk"},
+		`mcpchain: there is no command "some-server"; to stand in front of it: mcpchain run -- some-server ...`: {"some-server", "-y"},
+		`mcpchain: "-strict" stands before the command; write: mcpchain run -strict ... -- COMMAND`:             {"-strict", "--", "some-server"},
+	} {
+		out, errs, status := executed(t, args...)
+		require.Equal(t, exitUsage, status)
+		require.Empty(t, out)
+		require.Equal(t, want+"\n", errs)
+	}
+}
+
+func TestSchemaIsPrinted(t *testing.T) {
+	out, _, status := executed(t, "config", "-schema")
+	require.Zero(t, status)
+	want, err := config.Schema()
+	require.NoError(t, err)
+	require.Equal(t, string(want)+"\n", out)
+}
+
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		out, _, status := executed(t, "completion", shell)
 		require.Zero(t, status)
-		require.Contains(t, out, "run config check compare version completion help")
+		require.Contains(t, out, "run config check compare log version completion help")
 		require.Contains(t, out, "write-baseline")
 		require.Contains(t, out, "serial-writes")
 	}

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/probe"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // reportFormats write a report, each in one format.
 var reportFormats = map[string]func(w io.Writer, r *probe.Report) error{
-	"table": func(w io.Writer, r *probe.Report) error { return writeTable(w, r, maxRows) },
+	"table": func(w io.Writer, r *probe.Report) error { return writeTable(w, r, maxRows, paintOf(w)) },
 	"json":  writeJSON,
 	"junit": writeJUnit,
 	"sarif": func(w io.Writer, r *probe.Report) error { return writeSARIF(w, r, noPlace) },
@@ -47,50 +48,101 @@ const (
 	maxCell = 160
 )
 
-// writeTable writes a report for a person, with so many findings of each check; negative means all.
-func writeTable(w io.Writer, r *probe.Report, rows int) error {
+// A grade is what has one weight in a report: checks with their findings, but for those that others explain.
+type grade struct {
+	Weight  probe.Weight
+	Results []graded
+}
+
+type graded struct {
+	*probe.Check
+
+	Findings []probe.Finding
+	Also     []string // checks that find something for the same reason
+}
+
+// weightTitles say what the grades are.
+var weightTitles = map[probe.Weight]string{
+	probe.User:   "what a user notices",
+	probe.Model:  "what a model cannot act on",
+	probe.Letter: "the letter of the protocol",
+}
+
+func (g grade) Title() string { return weightTitles[g.Weight] }
+
+// unexplained returns the findings that no other check explains, the heaviest first.
+func unexplained(result probe.Result) []probe.Finding {
+	some := merged(slices.DeleteFunc(slices.Clone(result.Findings), func(f probe.Finding) bool { return f.Because != "" }))
+	slices.SortStableFunc(some, func(a, b probe.Finding) int { return rank(a) - rank(b) })
+	return some
+}
+
+func rank(f probe.Finding) int { return slices.Index(probe.Weights, f.Weight) }
+
+// grades returns the three grades of a report, the heaviest first. A check stands in that of its heaviest finding.
+func grades(r *probe.Report) (all []grade) {
+	also := map[string][]string{}
+	for _, result := range r.Results {
+		for _, f := range result.Findings {
+			if f.Because != "" && !slices.Contains(also[f.Because], result.Check.Name) {
+				also[f.Because] = append(also[f.Because], result.Check.Name)
+			}
+		}
+	}
+	for _, weight := range probe.Weights {
+		all = append(all, grade{Weight: weight})
+	}
+	for _, result := range r.Results {
+		if findings := unexplained(result); len(findings) > 0 {
+			g := &all[max(0, rank(findings[0]))]
+			g.Results = append(g.Results, graded{result.Check, findings, also[result.Check.Name]})
+		}
+	}
+	return all
+}
+
+// issueOf returns the sentences to put into an issue of the server.
+func issueOf(r *probe.Report, check *probe.Check, f probe.Finding) string {
+	what := f.What
+	if f.Subject != "" {
+		what = f.Subject + ": " + what
+	}
+	return fmt.Sprintf("%s (MCP %s over %s): %s Expected: %s", cmp.Or(r.Server, "the server"), f.Protocol, r.Transport, what, check.Title)
+}
+
+// writeTable writes a report for a person, with so many findings of each check; negative means all, of all grades.
+// Else it shows those of the heaviest grade, and names the others.
+func writeTable(w io.Writer, r *probe.Report, rows int, p paint) error {
 	var b bytes.Buffer
 	found, passed, notChecked := counts(r)
-	fmt.Fprintf(&b, "%s: %d checks in %s\n", headline(r), len(r.Results), r.Took.Round(time.Second/10))
-	for _, result := range found {
-		fmt.Fprintf(&b, "\n%s  %s\n", strings.ToUpper(result.Check.Name), result.Check.Title)
-		all := merged(result.Findings)
-		for i, f := range all {
-			if rows >= 0 && i == rows {
-				fmt.Fprintf(&b, "  - and %d more, which -v shows\n", len(all)-rows)
-				break
-			}
-			what := f.What
-			if f.Subject != "" {
-				what = f.Subject + ": " + what
-			}
-			if len(r.Protocols) > 1 {
-				what += " (" + f.Protocol + ")"
-			}
-			fmt.Fprintf(&b, "  - %s\n", what)
-			if f.Sent != "" {
-				fmt.Fprintf(&b, "    sent  %s\n", cell(f.Sent, rows))
-			}
-			if f.Got != "" {
-				fmt.Fprintf(&b, "    got   %s\n", cell(f.Got, rows))
-			}
+	fmt.Fprintf(&b, "%s: %s in %s\n", headline(r), words.Plural(len(r.Results), "check"), r.Took.Round(time.Second/10))
+	shown := false
+	for _, g := range grades(r) {
+		if len(g.Results) == 0 {
+			continue
 		}
-		fmt.Fprintf(&b, "  why it matters: %s\n", result.Check.Why)
+		fmt.Fprintf(&b, "\n%s", p.weight(g.Weight, strings.ToUpper(g.Title())))
+		if shown && rows >= 0 {
+			names := make([]string, len(g.Results))
+			for i, result := range g.Results {
+				names[i] = result.Name
+			}
+			fmt.Fprintf(&b, " (-v shows it)%s\n", indented(names))
+			continue
+		}
+		shown = true
+		fmt.Fprintln(&b)
+		for _, result := range g.Results {
+			writeGraded(&b, r, result, rows, p)
+		}
 	}
-	fmt.Fprintf(&b, "\n%d found something", len(found))
-	fmt.Fprintf(&b, "\n%d found nothing%s", len(passed), indented(namesOf(passed)))
-	if len(notChecked) > 0 {
-		fmt.Fprintf(&b, "\n%d not checked:", len(notChecked))
-		reasons := map[string][]probe.Result{}
-		var order []string
-		for _, result := range notChecked {
-			if reasons[result.NotChecked] == nil {
-				order = append(order, result.NotChecked)
-			}
-			reasons[result.NotChecked] = append(reasons[result.NotChecked], result)
-		}
-		for _, reason := range order {
-			fmt.Fprintf(&b, "\n  %s%s", reason, indented(namesOf(reasons[reason])))
+	fmt.Fprintf(&b, "\n%d found something, %d found nothing, %d could not be checked", len(found), len(passed), len(notChecked))
+	if rows >= 0 {
+		fmt.Fprint(&b, "; -v names them")
+	} else {
+		fmt.Fprintf(&b, "\nfound nothing%s", indented(namesOf(passed)))
+		for _, some := range byReason(notChecked) {
+			fmt.Fprintf(&b, "\nnot checked, because %s%s", some.Reason, indented(some.Names))
 		}
 	}
 	fmt.Fprintln(&b)
@@ -99,6 +151,52 @@ func writeTable(w io.Writer, r *probe.Report, rows int) error {
 	}
 	_, err := b.WriteTo(w)
 	return err
+}
+
+func writeGraded(b *bytes.Buffer, r *probe.Report, result graded, rows int, p paint) {
+	fmt.Fprintf(b, "\n%s  %s\n", p.bold(strings.ToUpper(result.Name)), result.Title)
+	for i, f := range result.Findings {
+		if rows >= 0 && i == rows {
+			fmt.Fprintf(b, "  - and %d more, which -v shows\n", len(result.Findings)-rows)
+			break
+		}
+		what := f.What
+		if f.Subject != "" {
+			what = f.Subject + ": " + what
+		}
+		if len(r.Protocols) > 1 {
+			what += " (" + f.Protocol + ")"
+		}
+		fmt.Fprintf(b, "  - %s\n", what)
+		if f.Sent != "" {
+			fmt.Fprintf(b, "    sent  %s\n", p.quiet(cell(f.Sent, rows)))
+		}
+		if f.Got != "" {
+			fmt.Fprintf(b, "    got   %s\n", p.quiet(cell(f.Got, rows)))
+		}
+	}
+	fmt.Fprintf(b, "  why it matters: %s\n", result.Why)
+	if len(result.Also) > 0 {
+		fmt.Fprintf(b, "  explains: %s\n", strings.Join(result.Also, ", "))
+	}
+	fmt.Fprintf(b, "  for an issue: %s\n", issueOf(r, result.Check, result.Findings[0]))
+}
+
+// unchecked are checks that were not made for one reason.
+type unchecked struct {
+	Reason string
+	Names  []string
+}
+
+func byReason(notChecked []probe.Result) (all []unchecked) {
+	for _, result := range notChecked {
+		i := slices.IndexFunc(all, func(u unchecked) bool { return u.Reason == result.NotChecked })
+		if i < 0 {
+			i, all = len(all), append(all, unchecked{Reason: result.NotChecked})
+		}
+		all[i].Names = append(all[i].Names, result.Check.Name)
+	}
+	return all
 }
 
 func cell(text string, rows int) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,14 +31,33 @@ import (
 func runCommand() command {
 	return command{
 		name: "run", usage: "[FLAGS] -- COMMAND ...", short: "start a server, or reach one with -to, and stand in front of it",
-		run: run, help: config.Help, flags: config.Flags(),
+		run: run, help: runHelp, flags: config.Flags(),
 	}
+}
+
+func runHelp(w io.Writer) {
+	fmt.Fprint(w, `Examples:
+  mcpchain run -- npx -y @modelcontextprotocol/server-everything
+  mcpchain run -strict -deadline 50s -log mcp.log -- python3 server.py
+  mcpchain run -to https://example.com/mcp -header 'Authorization: Bearer ${TOKEN}' -http 127.0.0.1:8080
+`)
+	config.Help(w)
+	fmt.Fprint(w, `
+Exit status:
+  that of the server; 1 if the server ends with 0 before it says anything; 2 for wrong flags;
+  127 if the server cannot be started; 128 and its number after a signal
+`)
+}
+
+func configHelp(w io.Writer) {
+	fmt.Fprintf(w, "  %-22s %s\n", "-schema", "print the JSON schema of the file, for $schema in it")
+	config.Help(w)
 }
 
 func configCommand() command {
 	return command{
 		name: "config", usage: "[FLAGS] [-- COMMAND ...]", short: "print what the flags and the file of run come to",
-		run: printConfig, help: config.Help, flags: config.Flags(),
+		run: printConfig, help: configHelp, flags: append(config.Flags(), "schema"),
 	}
 }
 
@@ -55,6 +75,15 @@ func parsed(name string, args []string, std streams) (*config.Config, int) {
 }
 
 func printConfig(args []string, std streams) int {
+	if len(args) == 1 && (args[0] == "-schema" || args[0] == "--schema") {
+		schema, err := config.Schema()
+		if err != nil {
+			fmt.Fprintln(std.err, "mcpchain config:", err)
+			return exitFailed
+		}
+		fmt.Fprintf(std.out, "%s\n", schema)
+		return exitOK
+	}
 	c, status := parsed("config", args, std)
 	if c == nil {
 		return status
@@ -83,6 +112,9 @@ func run(args []string, std streams) int {
 	ctx, ended := untilSignal()
 	if c.HTTP != "" {
 		return r.serve(ctx)
+	}
+	if isTerminal(std.in) {
+		fmt.Fprintln(std.err, "mcpchain run: waiting for a client, which starts this command itself; Ctrl-D ends it")
 	}
 	status = proxy.New(r.opts).Run(ctx)
 	if sig := ended(); sig != 0 {

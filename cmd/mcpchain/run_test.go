@@ -234,7 +234,7 @@ func TestItSurvivesItsServer(t *testing.T) {
 			s := session(t, version, cmd)
 			res := called(t, s, "divide", numbers{1, 0})
 			require.True(t, res.IsError)
-			require.Contains(t, text(t, res), "Service unavailable: the server ended (exit status 2) while it ran this call, and is started again")
+			require.Contains(t, text(t, res), "Internal error: the server ended (exit status 2) while it ran this call, and is started again")
 			require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
 			require.Contains(t, log.String(), "integer divide by zero")
 

@@ -30,6 +30,8 @@ func placeOf(command []string) string {
 	return noPlace
 }
 
+var sarifLevels = map[probe.Weight]string{probe.User: "error", probe.Model: "warning", probe.Letter: "note"}
+
 // writeSARIF writes SARIF 2.1.0, with a result for each finding. A finding is about a server, so its own
 // place is logical. GitHub's code scanning refuses a result without a line of a file: that is the first
 // one of place.
@@ -88,7 +90,7 @@ func writeSARIF(w io.Writer, r *probe.Report, place string) error {
 			is := fingerprint(res.Check.Name, f)
 			hash := sha256.Sum256([]byte(is))
 			one.Results = append(one.Results, result{
-				RuleID: res.Check.Name, Level: "warning",
+				RuleID: res.Check.Name, Level: sarifLevels[f.Weight],
 				Message:   text{fmt.Sprintf("%s Sent: %s Got: %s", sentenceOf(f), cmp.Or(f.Sent, "nothing."), cmp.Or(f.Got, "nothing."))},
 				Locations: []location{{where, []logical{{cmp.Or(r.Server, "server") + "/" + cmp.Or(f.Subject, res.Check.Name)}}}},
 				// All findings stand in one line, so code scanning tells them apart by this alone.

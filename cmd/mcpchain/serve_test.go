@@ -77,7 +77,7 @@ func TestTheSameServerServedOverHTTP(t *testing.T) {
 			require.Equal(t, seenBy(t, session(t, version, cmd)), seenBy(t, s))
 
 			res := called(t, s, "divide", numbers{1, 0})
-			require.Contains(t, text(t, res), "Service unavailable: the server ended (exit status 2) while it ran this call, and is started again")
+			require.Contains(t, text(t, res), "Internal error: the server ended (exit status 2) while it ran this call, and is started again")
 			require.Contains(t, text(t, called(t, s, "divide", numbers{6, 3})), `"quotient":2`)
 			require.Contains(t, text(t, called(t, s, "divide", map[string]any{"a": "six"})), "Argument 'a' expected an integer, but received 'six'.")
 			require.Contains(t, text(t, called(t, s, "fail", nil)), "the service refused [redacted] for")

@@ -10,7 +10,8 @@
 //
 //	//nolint:mcpvet // the reason
 //
-// The exit status is 0 if nothing is left to report: with -fix, after the fixes.
+// The exit status is 0 if nothing is left to report: with -fix, after the fixes. It is 3 if something is, and 1 if
+// nothing could be checked.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis/multichecker"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpvet/checks"
 )
@@ -31,6 +33,10 @@ import (
 func main() {
 	// Nothing in a test is reported, and -json would list the package again, as its tests have it.
 	os.Args = slices.Insert(os.Args, 1, "-test=false")
+	if why := unchecked(patterns(os.Args[1:])); why != "" {
+		fmt.Fprintln(os.Stderr, "mcpvet: nothing was checked:", why)
+		os.Exit(1) //nolint:forbidigo // a program ends its process
+	}
 	if os.Getenv(onlyFix) == "" && isSet(os.Args[1:], "fix") {
 		if status := fix(); status != 0 {
 			os.Exit(status) //nolint:forbidigo // a program ends its process
@@ -41,6 +47,60 @@ func main() {
 		all[i] = withNolint(check)
 	}
 	multichecker.Main(all...)
+}
+
+const (
+	sdk   = "github.com/modelcontextprotocol/go-sdk"
+	other = "github.com/mark3labs/mcp-go"
+)
+
+// unchecked says why the checks find nothing in packages, whatever is wrong there. It is empty if they can in one.
+func unchecked(patterns []string) string {
+	if len(patterns) == 0 {
+		return ""
+	}
+	all, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports}, patterns...)
+	if err != nil {
+		return err.Error()
+	}
+	if len(all) == 0 {
+		return "there is no package " + strings.Join(patterns, " ")
+	}
+	why := "no package uses " + sdk
+	for _, p := range all {
+		broken, uses := p.Errors, false
+		for path, imported := range p.Imports {
+			broken = append(broken, imported.Errors...)
+			uses = uses || strings.HasPrefix(path, sdk+"/")
+			if strings.HasPrefix(path, other+"/") {
+				why = "the server is written on " + other + ", and the checks know " + sdk
+			}
+		}
+		switch {
+		case len(broken) > 0:
+			why = strings.TrimPrefix(broken[0].Error(), "-: ") // it has no place
+		case uses:
+			return ""
+		}
+	}
+	return why
+}
+
+// patterns returns the arguments that name packages, none if the arguments ask for something else.
+func patterns(args []string) (names []string) {
+	withValue := []string{"c", "cpuprofile", "debug", "memprofile", "tags", "trace"}
+	for i := 0; i < len(args); i++ {
+		name, _ := flagOf(args[i])
+		switch {
+		case name == "V" || name == "flags", name == "" && (args[i] == "help" || strings.HasSuffix(args[i], ".cfg")):
+			return nil // what go vet asks, or a user
+		case slices.Contains(withValue, name) && !strings.Contains(args[i], "="):
+			i++
+		case name == "":
+			names = append(names, args[i])
+		}
+	}
+	return names
 }
 
 // onlyFix is set in the environment of the process that applies fixes.

@@ -144,6 +144,41 @@ func TestFix(t *testing.T) {
 	require.Equal(t, 1, strings.Count(errs, "cannot find package"), "it is said once: %s", errs)
 }
 
+// TestNothingChecked: silence about what was not looked at would be taken for praise.
+func TestNothingChecked(t *testing.T) {
+	gopath := t.TempDir()
+	for name, text := range map[string]string{
+		"github.com/mark3labs/mcp-go/server/server.go": "package server",
+		"theirs/main.go":    "package main\n\nimport _ \"github.com/mark3labs/mcp-go/server\"\n\nfunc main() {}",
+		"neither/main.go":   "package main\n\nfunc main() {}",
+		"broken/main.go":    "package main\n\nimport _ \"absent\"\n\nfunc main() {}",
+		"empty/sub/doc.txt": "",
+		"github.com/modelcontextprotocol/go-sdk/mcp/mcp.go": "package mcp",
+		"ours/main.go": "package main\n\nimport _ \"github.com/modelcontextprotocol/go-sdk/mcp\"\n\nfunc main() {}",
+	} {
+		path := filepath.Join(gopath, "src", filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	for args, want := range map[string]string{
+		"theirs":            "mcpvet: nothing was checked: the server is written on github.com/mark3labs/mcp-go, and the checks know github.com/modelcontextprotocol/go-sdk\n",
+		"-c 3 -json theirs": "mcpvet: nothing was checked: the server is written on github.com/mark3labs/mcp-go",
+		"neither":           "mcpvet: nothing was checked: no package uses github.com/modelcontextprotocol/go-sdk\n",
+		"./empty/...":       "mcpvet: nothing was checked: there is no package ./empty/...\n",
+		"-fix ./empty/...":  "mcpvet: nothing was checked: there is no package ./empty/...\n",
+		"broken":            "cannot find package \"absent\"",
+	} {
+		_, errs, status := run(t, gopath, append([]string{tool}, strings.Fields(args)...)...)
+		require.Equal(t, 1, status, args)
+		require.Contains(t, errs, want, args)
+	}
+	for _, args := range []string{"ours", "ours neither theirs", "help stdout"} {
+		_, errs, status := run(t, gopath, append([]string{tool}, strings.Fields(args)...)...)
+		require.Zero(t, status, args)
+		require.Empty(t, errs, args)
+	}
+}
+
 // TestJSON: a package that has tests is listed once.
 func TestJSON(t *testing.T) {
 	gopath, name := write(t, quiet, none)

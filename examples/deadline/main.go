@@ -29,6 +29,10 @@ import (
 	"github.com/mcpchain/mcpchain/transport"
 )
 
+type payment struct {
+	To string `json:"to"`
+}
+
 type done struct {
 	Done string `json:"done"`
 }
@@ -47,7 +51,7 @@ func report(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolRe
 // bank is a service whose client library knows nothing of contexts. It is slow once.
 type bank struct{ slow sync.Once }
 
-func (b *bank) transfer(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, done, error) {
+func (b *bank) transfer(context.Context, *mcp.CallToolRequest, payment) (*mcp.CallToolResult, done, error) {
 	b.slow.Do(func() { time.Sleep(3 * time.Second) })
 	return nil, done{"transferred"}, nil
 }

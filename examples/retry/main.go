@@ -1,6 +1,7 @@
 // Retry shows what a caller is told about trying again, and a client that does as it
-// is told: it waits for as long as the service asked, and after a booking of which
-// nobody knows whether it was made it looks first instead of booking twice.
+// is told. It waits for as long as the service asked, and longer each time if the service
+// did not say. It gives up what stays broken. After a booking of which nobody knows whether
+// it was made it looks first instead of booking twice.
 //
 //	go run ./examples/retry -story               # what a client gets from it
 //	go run ./examples/retry                      # over stdio
@@ -9,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,7 +29,7 @@ import (
 	"github.com/mcpchain/mcpchain/transport"
 )
 
-// hotel limits the rate, restarts, and makes a booking but hangs up before it answers.
+// hotel limits the rate and restarts, has lost its prices, and makes a booking but hangs up before it answers.
 func hotel() http.Handler {
 	mux := http.NewServeMux()
 	var asked, bookings atomic.Int32
@@ -39,6 +41,9 @@ func hotel() http.Handler {
 		}
 		fmt.Fprint(w, "12 rooms are free")
 	})
+	mux.HandleFunc("GET /prices", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the database of prices is away", http.StatusServiceUnavailable)
+	})
 	mux.HandleFunc("POST /bookings", func(http.ResponseWriter, *http.Request) {
 		bookings.Add(1)
 		panic(http.ErrAbortHandler)
@@ -48,6 +53,9 @@ func hotel() http.Handler {
 }
 
 func post(url string) (*http.Response, error) { return http.Post(url, "", nil) }
+
+// plan fails for a reason that no middleware knows.
+func plan(string) (*http.Response, error) { return nil, errors.New("floor 3 has no rooms") }
 
 // ask returns an error as it comes: the middlewares know it.
 func ask(request func(url string) (*http.Response, error), url string) (string, error) {
@@ -82,9 +90,13 @@ func main() {
 	}
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true} // a tool that does not say so is taken for one that writes
 	add(&mcp.Tool{Name: "free_rooms", Annotations: reads}, http.Get, "/rooms")
+	add(&mcp.Tool{Name: "prices", Annotations: reads}, http.Get, "/prices")
+	add(&mcp.Tool{Name: "plan", Annotations: reads}, plan, "/plan")
 	add(&mcp.Tool{Name: "list_bookings", Annotations: reads}, http.Get, "/bookings")
 	add(&mcp.Tool{Name: "book_room"}, post, "/bookings")
-	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // retry.New is in it
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Retry: &retry.Options{InitialInterval: 800 * time.Millisecond, GiveUpAfter: 3 * time.Second}, // usually 5 s and 5 min: leave it out
+	}))
 
 	if err := serve(server, *address); err != nil {
 		log.Fatal(err)

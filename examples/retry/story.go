@@ -15,12 +15,14 @@ import (
 func init() { story.Tell(story.Story{Play: play}) }
 
 func play(ctx context.Context, session *mcp.ClientSession) {
-	pursue(ctx, session, "free_rooms")
+	pursue(ctx, session, "free_rooms") // the service says how long it wants to be left alone
+	pursue(ctx, session, "prices")     // it does not, and stays away
+	pursue(ctx, session, "plan")       // nobody knows why it fails
 	pursue(ctx, session, "book_room")
 }
 
 // pursue calls a tool and does what the answer says, until it succeeds or the answer
-// is no. The middleware of retry/client waits and tries again for every call of a client.
+// is no longer yes. The middleware of retry/client waits and tries again for every call of a client.
 func pursue(ctx context.Context, session *mcp.ClientSession, tool string) {
 	for {
 		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool})

@@ -107,13 +107,14 @@ func (v *visit) says(t *testing.T, want, tool string, args any) fault.Data {
 }
 
 var (
-	anyWait = regexp.MustCompile(`(after|Wait) [0-9.]+ (ms|s)\b`)
+	anyWait = regexp.MustCompile(`(after|Wait|next) [0-9.]+ (ms|s)\b`)
+	lasted  = regexp.MustCompile(` in [0-9]+ s with`) // on a slow machine
 	ofPart  = regexp.MustCompile(`REF\.\w+`)
 )
 
 func plain(text string) string {
 	text = ofPart.ReplaceAllString(anyReference.ReplaceAllString(text, "REF"), "REF")
-	return anyWait.ReplaceAllString(text, "$1 W")
+	return lasted.ReplaceAllString(anyWait.ReplaceAllString(text, "$1 W"), " with")
 }
 
 // fails requires that a call is answered with a protocol error, and returns what it
@@ -144,9 +145,17 @@ func (v *visit) counted() bool { return v.cfg.Transport != "stateless" }
 // second is what is said of the attempt after the first one.
 func (v *visit) second() string {
 	if v.counted() {
-		return "(attempt 2 of 3)"
+		return " (attempt 2)"
 	}
-	return "(3 attempts at most)"
+	return ""
+}
+
+// passing is the suggestion of a failure that may pass, which is own where calls are counted.
+func (v *visit) passing(own string) string {
+	if !v.counted() {
+		own += " If it fails again, wait longer each time, and tell the user after 5 min."
+	}
+	return "Suggestion: " + own + "\n"
 }
 
 // masked is the suggestion of a masked failure, which is own where calls are counted.
@@ -237,7 +246,7 @@ Retry: only with corrected arguments.`)
 
 func (v *visit) readsAndWrites(t *testing.T) {
 	v.says(t, `Timeout: the operation did not finish in time.
-`+v.masked("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W `+v.second()+`.
+`+v.passing("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W`+v.second()+`.
 Reference: REF`, "read_slow", nil)
 	require.Equal(t, 3, v.runs(t, "read_slow"), "the server has tried by itself")
 	said := v.says(t, `Timeout: the operation did not finish in time.
@@ -264,7 +273,7 @@ func (v *visit) loopBreaker(t *testing.T) {
 	const found = "Not found: project 'zebra' does not exist.\n" +
 		"Suggestion: Check the name. If a tool lists what exists, call it first.\n"
 	const first = found + "Retry: no. The same call will fail again.\nReference: REF"
-	for i := range 3 {
+	for i := range 2 {
 		require.Equal(t, first, texts[i])
 	}
 	if !v.counted() {
@@ -272,10 +281,10 @@ func (v *visit) loopBreaker(t *testing.T) {
 		require.Equal(t, 7, v.runs(t, "get_project"))
 		return
 	}
-	for i := 3; i < 6; i++ {
+	for i := 2; i < 6; i++ {
 		require.Equal(t, fmt.Sprint(found, "Retry: no. This exact call has failed ", i+1, " times with the same error. Find out what exists, or ask the user.\nReference: REF"), texts[i])
 	}
-	require.Equal(t, `Repeated failure: this exact call has failed 6 times, so for the next 30 s it is run only once every 2 s. Its last error was: Not found: project 'zebra' does not exist.
+	require.Equal(t, `Repeated failure: this exact call has failed 6 times, so it is not made for the next W. Its last error was: Not found: project 'zebra' does not exist.
 Retry: no. Calls with other arguments are made as before.`, texts[6])
 	require.Equal(t, "REPEATED_FAILURE", last.Code())
 	require.Equal(t, 6, v.runs(t, "get_project"), "the last call was not run")
@@ -381,15 +390,17 @@ func (v *visit) stuck(t *testing.T) {
 	size := v.Log.Size(t)
 	for i := range 2 {
 		v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-`+v.masked("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
+Suggestion: Ask for less at a time, or for another form, if the tool allows it.
+Retry: not the same call: it is still running after W.
 Reference: REF`, "get_stuck", map[string]any{"key": fmt.Sprint("stuck ", i)})
 	}
 	v.says(t, `Service unavailable: too many calls of this tool are still running.
-Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
+Retry: yes, after W`+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "get_stuck", map[string]any{"key": "stuck 2"})
 	require.Equal(t, 2, v.runs(t, "get_stuck"))
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running.
-`+v.masked("")+`Retry: no. This call may have changed something: look whether it did before you go on. It may still take effect.
+Suggestion: Ask for less at a time, or for another form, if the tool allows it.
+Retry: not the same call: it is still running after W. It may still take effect.
 Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 	v.says(t, `Internal error: the server failed unexpectedly.
 `+v.masked("")+`Reference: REF (give it to the user to report)`, "exit", nil)
@@ -410,7 +421,7 @@ Reference: REF`, "write_stuck", map[string]any{"key": "stuck 3"})
 
 func (v *visit) stopsWhenToldTo(t *testing.T) {
 	v.says(t, `Timeout: the tool did not finish within 50 ms. It was told to stop, and did.
-`+v.masked("Ask for less at a time, if the tool allows it.")+`Retry: yes, after W `+v.second()+`. Nothing was changed by this call.
+`+v.passing("Ask for less at a time, or for another form, if the tool allows it.")+`Retry: yes, after W`+v.second()+`. Nothing was changed by this call.
 Reference: REF`, "wait_for_context", nil)
 }
 
@@ -538,11 +549,9 @@ Failed:
 		require.Contains(t, textOf(res), "'user_ids'")
 	}
 	v.says(t, `Timeout: none of the 2 items succeeded.
-Suggestion: Send fewer items at a time. Wait W, then send retry_items again.
-Retry: yes, after W.
+Suggestion: Send fewer items at a time.
 Failed:
-- 'item 1', 'item 2': Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running. References: REF, REF
-Send again (retry_items): ["item 1","item 2"]`, "get_all_stuck", map[string]any{"keys": []any{"item 1", "item 2"}})
+- 'item 1', 'item 2': Timeout: the tool did not finish within 50 ms. It was told to stop, but is still running. References: REF, REF`, "get_all_stuck", map[string]any{"keys": []any{"item 1", "item 2"}})
 	_, f = v.call(t, "release", map[string]any{"keys": []string{"item 1", "item 2"}})
 	require.Nil(t, f)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -161,7 +162,7 @@ func Again(k *Known, at Situation) Answer {
 	case a.Effect == fault.EffectCommitted:
 		r.ShouldRetry, r.Effect, a.By = false, a.Effect, a.Proof
 	case a.Effect == fault.EffectNone:
-		a.nothing(&at, &r, own, can)
+		once = a.nothing(k, &at, &r, own, can)
 	case a.Effect == "" && onPurpose: // the answer holds whatever a repetition does
 	case at.safety() >= Idempotent:
 		if once = a.harmless(k, can, at.safety() == Idempotent, &r); at.safety() == Reads {
@@ -188,7 +189,10 @@ func Again(k *Known, at Situation) Answer {
 	switch {
 	case asked:
 	case at.Running != "":
-		r.ShouldRetry, r.MaxAttempts, r.Reason, r.Fact, a.By = false, 0, fault.StillRunning, at.Running, classify.Cut
+		r.ShouldRetry, r.MaxAttempts, r.Reason, a.By = false, 0, fault.StillRunning, classify.Cut
+		r.Fact = strings.Clone(at.Running) // a copy, so that the functions of at stay on the stack
+	case r.Reason == fault.NotNow && !r.ShouldRetry: // another server has said so
+		r.RetryAfterSeconds = math.Ceil(classify.Seconds(own.RetryAfterSeconds).Seconds())
 	case r.ShouldRetry && !once:
 		r.RetryAfterSeconds = math.Ceil(can.After.Seconds())
 	case r.Reason == "" && r.Effect != fault.EffectUnknown && can.by == classify.ByChoice && !r.Partial && !declined:
@@ -207,8 +211,8 @@ func (k *Known) own() (own fault.Retry, said bool) {
 	return own, said && !own.Unknown
 }
 
-// nothing decides about a call that changed nothing.
-func (a *Answer) nothing(at *Situation, r *fault.Retry, own fault.Retry, can word) {
+// nothing decides about a call that changed nothing. once is that of harmless.
+func (a *Answer) nothing(k *Known, at *Situation, r *fault.Retry, own fault.Retry, can word) (once bool) {
 	if can.by.Derived() {
 		a.By = a.Proof
 	}
@@ -216,6 +220,14 @@ func (a *Answer) nothing(at *Situation, r *fault.Retry, own fault.Retry, can wor
 	if own.Effect == a.Effect || telling && (at.Costly || at.safety() != Reads) { // else it is obvious
 		r.Effect = a.Effect
 	}
+	switch {
+	case r.ShouldRetry || !can.by.Derived() || !k.unexpected(): // no more is known of the cause than that nothing was changed
+	case k.Shown || at.safety() < Idempotent:
+		r.Unknown, r.Reason = true, ""
+	default:
+		r.ShouldRetry, r.MaxAttempts, r.Reason, once = true, 2, onceMore, true
+	}
+	return once
 }
 
 // asked returns the wait that a service asked for, and nothing else.
@@ -369,9 +381,10 @@ func (k *Known) error(row *kinds.Row) word {
 // "no": it proves nothing about the service. once means that the cause is unknown, and one more try does
 // no harm.
 func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Counts) {
-	sentence, last := "", !passes
+	var sentence string
+	last := !passes
 	switch {
-	case r.Reason == fault.StillRunning:
+	case r.Reason == fault.StillRunning, r.Reason == fault.NotNow:
 		return
 	case r.ShouldRetry && n.Limit > 0 && n.Attempts >= n.Limit: // somebody said how often
 		r.ShouldRetry, r.MaxAttempts, r.RetryAfterSeconds = false, 0, 0
@@ -388,10 +401,12 @@ func (a *Answer) count(r *fault.Retry, kind fault.Kind, once, passes bool, n Cou
 		r.Fact = cmp.Or(r.Fact, n.Fact)
 		return
 	case n.Same > 0:
-		sentence = ThisCallFailed(n.Same, n.Lasts) + " with the same error"
+		if sentence = ThisCallFailed(n.Same, n.Lasts); n.Same > 1 {
+			sentence += " with the same error"
+		}
 	case n.Streak > 0:
 		sentence = TheToolFailed(n.Streak)
-	case once && n.Attempts > 1, passes && a.By == classify.Nobody && n.Attempts > 2:
+	case once && n.Attempts > 1, passes && (a.By == classify.Nobody || r.Unknown) && n.Attempts > 2:
 		sentence = ThisCallFailed(n.Attempts, n.Lasts)
 	case once:
 		r.Fact = n.Fact

@@ -1,6 +1,7 @@
 package failure_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -230,22 +231,27 @@ func TestAgainWhole(t *testing.T) {
 	}
 	counts := []*failure.Counts{
 		nil,
-		{Limit: 3, Attempts: 1},
-		{Limit: 3, Attempts: 3},
-		{Limit: 3, Attempts: 5, Same: 5},
-		{Limit: 3, Attempts: 5, Streak: 10, Steps: true},
+		{Attempts: 1, Limit: 3, Wait: 5 * time.Second},
+		{Attempts: 3, Limit: 3, Wait: 5 * time.Second},
+		{Attempts: 3, Wait: 5 * time.Second, Lasts: 20 * time.Second},
+		{Attempts: 5, Same: 5},
+		{Attempts: 5, Streak: 10, Steps: true},
+		{Attempts: 8, Wait: 5 * time.Second, Lasts: 5 * time.Minute, NotNow: true},
+		{Attempts: 1, Wait: 5 * time.Second, Fact: "This tool has failed for all callers since 14:02 UTC"},
 	}
 	ends := []error{nil, context.Canceled, context.DeadlineExceeded}
 	n := 0
 	check := func(k *failure.Known, counts []*failure.Counts) {
 		var first failure.Answer
+		whatever := false // the answer has to be the same, whatever a repetition does
 		for i, safety := range safe4 {
+			var without failure.Answer // without counts, which stand first
 			for _, count := range counts {
 				n++
 				asked, counted := 0, 0
 				at := failure.Situation{Safety: func() failure.Safety { asked++; return safety }}
 				if count != nil {
-					at.Counted = func(fault.Retry) failure.Counts { counted++; return *count }
+					at.Counted = func(fault.Retry, bool) failure.Counts { counted++; return *count }
 				}
 				a := failure.Again(k, at)
 				r := a.Retry
@@ -283,22 +289,20 @@ func TestAgainWhole(t *testing.T) {
 				if asked > 1 || counted > 1 || (count != nil) != (counted == 1) {
 					require.Fail(t, "each question is asked once at most, and failures are counted once", where())
 				}
-				if (a.By == classify.Counted) != (count != nil && (count.Same > 0 || a.Loop || r.Reason != "" && strings.HasPrefix(r.Reason, "This call has failed "))) {
-					require.Fail(t, "what was counted is the source of what is said of it", where())
-				}
-				if r.ShouldRetry && count != nil && (count.Same > 0 || count.Attempts >= count.Limit) {
-					require.Fail(t, "who has tried too often is told so", where())
-				}
 				if count != nil {
-					continue
-				}
-				if i == 0 {
-					if first = a; asked == 0 {
-						first.Loop = true // the answer has to be the same, whatever a repetition does
+					if what := wrongOfCounts(a, without, *count); what != "" {
+						require.Fail(t, what, where())
 					}
 					continue
 				}
-				if first.Loop && (a.Retry != first.Retry || a.By != first.By) {
+				if without = a; a.By == classify.Counted {
+					require.Fail(t, "what is not counted is no source", where())
+				}
+				if i == 0 {
+					first, whatever = a, asked == 0
+					continue
+				}
+				if whatever && (a.Retry != first.Retry || a.By != first.By) {
 					require.Fail(t, "what a repetition does is asked where it matters", where())
 				}
 				if first.Retry.ShouldRetry && !r.ShouldRetry {
@@ -316,11 +320,11 @@ func TestAgainWhole(t *testing.T) {
 				}
 				for i, says := range said {
 					for j, rule := range rules {
-						k := failure.Known{Finding: classify.Finding{Origin: classify.Origin(origin), Fault: public, Says: says, By: classify.ByFault, Chosen: origin > 1 || j%2 == 0}, Ended: ends[(i+j)%len(ends)], Shown: (i+j)%2 == 0}
+						k := failure.Known{Finding: classify.Finding{Origin: classify.Origin(origin), Fault: public, Says: says, By: classify.ByFault, Chosen: origin > 1 || j%2 == 0}, Ended: ends[(i+j)%len(ends)], Shown: (i+j)%2 == 1}
 						if rule != nil {
 							k.Rule, k.Ruled = *rule, true
 						}
-						if (i+j)%len(counts) == 0 { // what was counted is the last word, so not beside everything else
+						if (i+j)%7 == 0 { // what was counted is the last word, so not beside everything else
 							check(&k, counts)
 						} else {
 							check(&k, counts[:1])
@@ -331,6 +335,56 @@ func TestAgainWhole(t *testing.T) {
 		}
 	}
 	t.Log(n, "situations")
+}
+
+// wrongOfCounts returns what is wrong with an answer, and "" if that is nothing. without is the answer where
+// nobody counts.
+func wrongOfCounts(a, without failure.Answer, count failure.Counts) string {
+	r, before := a.Retry, without.Retry
+	no := without.Said() != nil && !before.ShouldRetry && !before.Unknown
+	once := before.MaxAttempts == 2 // no fault here has a limit of its own
+	limited := before.ShouldRetry && count.Limit > 0 && count.Attempts >= count.Limit
+	notNow := before.ShouldRetry && !once && !limited && count.NotNow
+	if r.Effect != before.Effect || r.Partial != before.Partial || a.Hint != without.Hint {
+		return "counts say nothing of the effect, nor of what an error is"
+	}
+	if r.ShouldRetry && !before.ShouldRetry {
+		return "no count allows what was not allowed"
+	}
+	switch {
+	case a.By != classify.Counted:
+		if r.ShouldRetry && (limited || notNow || once && (count.Attempts > 1 || count.Same > 0)) {
+			return "the caller that has tried too often is told so"
+		}
+		if a.By == classify.Nobody && a.Hint.Retry == fault.RetryYes && count.Attempts > 2 {
+			return "how often the call has failed is said where nothing else is"
+		}
+		if r.ShouldRetry && !once && r.RetryAfterSeconds != cmp.Or(before.RetryAfterSeconds, count.Wait.Seconds()) {
+			return "a wait that was stated stays, and any other is that of the outage"
+		}
+		if r.ShouldRetry && r.Fact != count.Fact || !r.ShouldRetry && r.Fact != "" {
+			return "what is known of others is a fact of its own"
+		}
+		if r.RetryAfterSeconds, r.Fact = before.RetryAfterSeconds, before.Fact; r != before || a.By != without.By {
+			return "what was counted is the source of what is said of it"
+		}
+	case r.Reason == fault.NotNow:
+		if !notNow || r.ShouldRetry || r.Unknown || r.RetryAfterSeconds != 300 || r.Fact != "It has failed for 5 min (8 calls)" {
+			return "what may pass is not given up for ever, and not before its time"
+		}
+	case r.Unknown:
+		if no || notNow || limited && !once || r.ShouldRetry || r.Reason != "" || r.Fact == "" || r.RetryAfterSeconds != before.RetryAfterSeconds && !once {
+			return "an unknown one says how often the call has failed, and takes no answer back"
+		}
+		if r.Effect == fault.EffectUnknown || r.Effect == fault.EffectCommitted {
+			return "a call that may have taken effect is answered with a no"
+		}
+	default:
+		if !no && !limited || r.ShouldRetry || r.Fact != "" || !strings.Contains(r.Reason, "failed") {
+			return "a count alone is no \"no\""
+		}
+	}
+	return ""
 }
 
 // TestViewTable writes down what a reader may know.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,7 +56,10 @@ func TestAgainWitnessed(t *testing.T) {
 						for _, w := range seen {
 							for _, running := range []bool{false, true} {
 								asked := 0
-								at := failure.Situation{Safety: func() failure.Safety { asked++; return safety }, Running: running, Witness: w}
+								at := failure.Situation{Safety: func() failure.Safety { asked++; return safety }, Witness: w}
+								if running {
+									at.Running = failure.StillRunning(20 * time.Second)
+								}
 								a := failure.Again(k, at)
 								requireWitnessed(t, a, without, w, safety, named, running, fmt.Sprintf("%s own=%v rule=%v says=%+v safety=%d %+v running=%v: %+v", kind, own, rule, said, safety, w, running, a))
 								if asked > 1 {
@@ -83,8 +87,12 @@ func requireWitnessed(t *testing.T, a, without failure.Answer, w failure.Witness
 		if r.ShouldRetry || r.Effect != effect || r.Partial != (named != effect) {
 			fail("a write that took effect is not repeated, whatever anybody says")
 		}
-		if r.Partial && (a.Proof != classify.Witnessed || a.By != classify.Witnessed) {
-			fail("the witness is the source")
+		by := classify.Witnessed
+		if running {
+			by = classify.Cut
+		}
+		if r.Partial && (a.Proof != classify.Witnessed || a.By != by) {
+			fail("the witness is the source of the effect, and of the no unless the call still runs")
 		}
 	case effect == fault.EffectUnknown && safety == failure.Writes && (named == "" || named == fault.EffectUnknown):
 		if r.ShouldRetry || r.Effect != effect {
@@ -98,6 +106,9 @@ func requireWitnessed(t *testing.T, a, without failure.Answer, w failure.Witness
 		if r.Effect == fault.EffectUnknown {
 			fail("nothing was changed where nothing goes unseen")
 		}
+	}
+	if running && r.ShouldRetry {
+		fail("what still runs is not repeated")
 	}
 	if r.ShouldRetry && (r.Effect == fault.EffectCommitted || r.Effect == fault.EffectUnknown) {
 		fail("what may have taken effect is not repeated")

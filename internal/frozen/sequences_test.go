@@ -64,7 +64,7 @@ func one(h harness.Handler) map[string]harness.Handler {
 // long are the sequences that stand in the dump only, because the golden file is to be read.
 var long = map[string]bool{
 	"a tool is broken": true, "wrong arguments, again and again": true, "nothing is refused": true, "attempts that the caller counts": true, "deadlines, read-only": true,
-	"repeats, plain error, no annotations": true, "repeats, plain error, read-only": true, "repeats, 503, no annotations": true, "repeats, fault, read-only": true, "repeats, wait, no annotations": true, "repeats, wait, read-only": true,
+	"repeats, plain error, no annotations": true, "repeats, plain error, read-only": true, "repeats, 503, no annotations": true, "repeats, 503, read-only": true, "repeats, wait, no annotations": true, "repeats, wait, read-only": true,
 	"repeats, then it succeeds": true, "methods that fail": true, "repeats, fault, no annotations": true, "one error, again and again, through one result": true,
 	"list form, wrong arguments": true, "content of every kind": true, "services that refuse": true, "repeated wrong arguments": true,
 	"items that ask, and that are stuck": true, "large results": true, "not ready": true, "replay, and a client that tries again": true, "replay, run again": true,
@@ -103,15 +103,24 @@ func breakers(add func(string, func(*world, harness.Place))) {
 				}
 				w.call(tool, `{"word":"b"}`)
 				time.Sleep(2 * time.Second)
-				w.linef("2 s later: a probe")
+				w.linef("2 s later")
 				w.call(tool, `{"word":"a"}`)
 				w.call(tool, `{"word":"a"}`)
 				time.Sleep(40 * time.Second)
-				w.linef("40 s later")
+				w.linef("42 s later: the pause is over")
+				w.call(tool, `{"word":"a"}`)
 				w.call(tool, `{"word":"a"}`)
 			})
 		}
 	}
+	add("an outage of a caller that does as told", func(w *world, at harness.Place) {
+		w.serve(at, nil, "read-only", one(failing(statusCode{n: 503})))
+		for range 6 {
+			w.call(tool, `{"word":"a"}`)
+			time.Sleep(time.Minute)
+		}
+		w.call(tool, `{"word":"b"}`)
+	})
 	add("repeats, then it succeeds", func(w *world, at harness.Place) {
 		w.serve(at, nil, "no annotations", one(failing(errPlain, errPlain, errPlain, errPlain, errPlain, errPlain, nil, errPlain)))
 		for range 7 {
@@ -148,7 +157,7 @@ func breakers(add func(string, func(*world, harness.Place))) {
 		}
 	})
 	add("nothing is refused", func(w *world, at harness.Place) {
-		w.serve(at, func(o *mcpchain.Options) { o.Retry.RefuseAfter = -1 }, "read-only", one(failing(statusCode{n: 503})))
+		w.serve(at, func(o *mcpchain.Options) { o.Retry.RefuseAfter = -1 }, "read-only", one(failing(errPlain)))
 		for range 8 {
 			w.call(tool, "")
 		}
@@ -468,9 +477,13 @@ func ends(add func(string, func(*world, harness.Place))) {
 			w.serve(at, func(o *mcpchain.Options) {
 				o.Deadline = deadline.New(&deadline.Options{Limit: 10 * time.Second, Tools: map[string]time.Duration{"began": time.Second}, Logger: w.logger(), MaxStuck: 2})
 			}, of, map[string]harness.Handler{"deaf": deaf, "listens": listens, "began": began, "good": harness.Succeed()})
-			for _, name := range []string{"listens", "began", "good", "deaf", "deaf", "deaf", "deaf", "good"} {
+			for _, name := range []string{"listens", "began", "good"} {
 				w.call(name, "")
 			}
+			for _, word := range []string{"a", "a", "b", "c"} { // the second is the same while the first runs
+				w.call("deaf", fmt.Sprintf(`{"word":%q}`, word))
+			}
+			w.call("good", "")
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
 			w.linef("2 h later")

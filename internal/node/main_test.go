@@ -1,6 +1,6 @@
 // Package node tests the library with what npm has: the official conformance suite
-// against a server of its own, bare and behind the chain, and the TypeScript clients and
-// the Inspector against the example servers.
+// against a server of its own, bare and behind the chain, the TypeScript clients and
+// the Inspector against the example servers, and a browser against the pages of mcpchain check.
 //
 //	.ci/run node
 //

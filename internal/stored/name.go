@@ -74,7 +74,7 @@ func Failed(err error, what string, effect fault.Effect) error {
 		}
 		f = fault.New(fault.KindServiceUnavailable, what+" is full").After(wait).Because(&storeError{what, err})
 	default:
-		f = fault.Unavailable(what).After(time.Second).Because(&storeError{what, err})
+		f = fault.Unavailable(what).After(0).Because(&storeError{what, err})
 	}
 	retry, _ := f.Retry()
 	retry.Effect = effect

@@ -3,6 +3,7 @@ package whole_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"math"
 	"strings"
@@ -185,7 +186,7 @@ func TestAnObservedCallIsNotRefused(t *testing.T) {
 	for _, observe := range []bool{true, false} {
 		var events []correlate.Event
 		s := harness.Start(t, harness.Place{Shape: harness.ServerRaw, Era: harness.Current}, harness.Setup{
-			Handlers: map[string]harness.Handler{"fails": harness.Fail(context.DeadlineExceeded)},
+			Handlers: map[string]harness.Handler{"fails": harness.Fail(errors.New("index out of range"))},
 			Middleware: []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{
 				Observe: observe, Logger: slog.New(slog.DiscardHandler), Retry: &retry.Options{RefuseAfter: 2},
 				Correlate: &correlate.Options{Observe: func(_ context.Context, e correlate.Event) { events = append(events, e) }},

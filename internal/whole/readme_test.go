@@ -107,7 +107,7 @@ func readmeLocal(ctx context.Context, server *mcp.Server) error {
 
 // readmeAgent is docs/agents.md.
 func readmeAgent(client *mcp.Client) {
-	client.AddSendingMiddleware(retryclient.New(nil)) // waits and calls again, where that does no harm
+	client.AddSendingMiddleware(retryclient.New(nil)) // calls again where that does no harm: three times, and for a minute at most
 }
 
 // readmeClassify is docs/errors.md.

@@ -27,7 +27,7 @@ const (
 // All returns the checks, in the order of the documentation.
 func All() []*analysis.Analyzer {
 	return []*analysis.Analyzer{
-		Outside, ErrText, ReservedCode, NilResult, Goroutine, Annotations, PromptArgs, UnknownStep,
+		Outside, ErrText, ReservedCode, NilResult, RawError, Stdout, Goroutine, Annotations, ToolName, PromptArgs, UnknownStep,
 	}
 }
 

@@ -24,11 +24,13 @@ import (
 )
 
 // A Config is everything that can be set. The file is JSON with these names. Each but tool_deadlines and rules is a
-// flag, too, with "-" for "_"; headers is -header.
+// flag, too, with "-" for "_"; headers is -header, and only editors read $schema.
 type Config struct {
-	Command []string          `json:"command,omitempty"`
+	Schema string `json:"$schema,omitempty" jsonschema:"where an editor finds the output of mcpchain config -schema"`
+
+	Command []string          `json:"command,omitempty" jsonschema:"the command of the server, and its arguments"`
 	To      string            `json:"to,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"` // ${NAME} stands for an environment variable
+	Headers map[string]string `json:"headers,omitempty" jsonschema:"headers for the server of to; ${NAME} stands for an environment variable"`
 
 	PassAuthorization bool `json:"pass_authorization"`
 
@@ -44,7 +46,7 @@ type Config struct {
 
 	Strict         bool                `json:"strict"`
 	Deadline       Duration            `json:"deadline"`
-	ToolDeadlines  map[string]Duration `json:"tool_deadlines,omitempty"`
+	ToolDeadlines  map[string]Duration `json:"tool_deadlines,omitempty" jsonschema:"how long a call of a tool may take, by its name"`
 	Rate           int                 `json:"rate"`
 	Running        int                 `json:"running"`
 	RateEach       int                 `json:"rate_each"`
@@ -74,7 +76,7 @@ type Config struct {
 	LogJSON bool   `json:"log_json"`
 	Verbose bool   `json:"verbose"`
 
-	Rules []Rule `json:"rules,omitempty"`
+	Rules []Rule `json:"rules,omitempty" jsonschema:"what the server says badly, in better words; the first that fits holds"`
 }
 
 // The bounds of lines are below those at which clients and servers give up: those of the TypeScript
@@ -95,11 +97,26 @@ type Duration time.Duration
 // MarshalText writes the duration.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
+// UnmarshalJSON reads a duration in quotes.
+func (d *Duration) UnmarshalJSON(value []byte) error {
+	text, err := jsontext.AppendUnquote(nil, value)
+	switch _, number := strconv.Atoi(string(value)); {
+	case number == nil:
+		return fmt.Errorf("it has a unit and quotes; write \"%ss\" for seconds", value)
+	case err != nil:
+		return errors.New("it is a duration in quotes, such as \"30s\" or \"2m\"")
+	}
+	return d.UnmarshalText(text)
+}
+
 // UnmarshalText reads a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	read, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf("%q is no duration, such as \"30s\" or \"2m\"", text)
+	switch _, number := strconv.ParseFloat(string(text), 64); {
+	case err != nil && number == nil:
+		return fmt.Errorf("%q has no unit; write \"%[1]ss\" for seconds", text)
+	case err != nil:
+		return fmt.Errorf("%q is not a duration, such as \"30s\" or \"2m\"", text)
 	}
 	*d = Duration(read)
 	return nil
@@ -155,6 +172,8 @@ func (c *Config) read(text []byte) error {
 	switch {
 	case in == "":
 		return errors.New("it is no JSON object with names and values")
+	case in == "mcpServers":
+		return errors.New(`"mcpServers" is for the file of a client, which starts mcpchain run; this one has the settings of that`)
 	case errors.Is(err, json.ErrUnknownName):
 		var names []string
 		for field := range wrong.GoType.Fields() {
@@ -162,12 +181,20 @@ func (c *Config) read(text []byte) error {
 			names = append(names, name)
 		}
 		return unknown("key", in, near.Matches(last, names))
-	case wrong.GoType.Kind() == reflect.Slice:
-		return fmt.Errorf("%q is no list", in)
-	case wrong.Err != nil && wrong.JSONKind == '"': // such as a duration
+	}
+	switch wrong.GoType.Kind() {
+	case reflect.Int64: // a duration
 		return fmt.Errorf("%q: %w", in, wrong.Err)
+	case reflect.Bool:
+		return fmt.Errorf("%q is true or false, without quotes", in)
+	case reflect.Int:
+		return fmt.Errorf("%q is a whole number, without quotes", in)
+	case reflect.Slice:
+		return fmt.Errorf("%q is a list, such as [\"a\", \"b\"]", in)
+	case reflect.String:
+		return fmt.Errorf("%q is a text in quotes", in)
 	default:
-		return fmt.Errorf("%q may not have a value of the type %s", in, wrong.JSONKind)
+		return fmt.Errorf("%q is an object, such as {\"name\": ...}", in)
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcpchain/mcpchain/fault"
@@ -53,9 +55,9 @@ func TestFlagsFileAndDefaults(t *testing.T) {
 	require.Equal(t, []string{"server", "-strict"}, c.Command)
 }
 
-// Each flag sets the field of its name, and each field but three has a flag.
+// Each flag sets the field of its name, and each field but four has a flag.
 func TestEveryFieldHasItsFlag(t *testing.T) {
-	only := map[string]bool{"command": true, "tool_deadlines": true, "rules": true}
+	only := map[string]bool{"$schema": true, "command": true, "tool_deadlines": true, "rules": true}
 	fields := reflect.TypeFor[Config]()
 	flags := Flags()
 	for i := range fields.NumField() {
@@ -90,18 +92,37 @@ func TestWhatIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"strcit":true}`: `there is no key "strcit"; did you mean "strict"?`,
 		`{"qqqqqq":true}`: `there is no key "qqqqqq"`,
+		`{"mcpServers":{"files":{"command":"npx"}}}`:                                                  `"mcpServers" is for the file of a client`,
 		`{"rules":[{"contain":"x","kind":"not_found","message":"m"}]}`:                                `there is no key "rules[0].contain"; did you mean "contains"?`,
 		`{"rules":[{"contains":"x","kind":"not_found","message":"m","step":{"acton":"x"}}]}`:          `there is no key "rules[0].step.acton"; did you mean "action"?`,
 		`{"rules":[{"kind":"not_found","message":"m"}]}`:                                              `rules[0]: give one of "contains" and "pattern"`,
 		`{"rules":[{"contains":"x","message":"m"}]}`:                                                  `rules[0]: "kind" and "message" are required`,
-		`{"rules":[{"contains":"x","kind":"not found","message":"m"}]}`:                               `the kind "not found" is no word`,
+		`{"rules":[{"contains":"x","kind":"not found","message":"m"}]}`:                               `rules[0]: there is no kind "not found"; did you mean "not_found"?`,
+		`{"rules":[{"contains":"x","kind":"quota","message":"m"}]}`:                                   `rules[0]: there is no kind "quota": it is validation_error, not_found, `,
+		`{"rules":[{"contains":"x","kind":"tool_error","message":"no $1"}]}`:                          `rules[0]: "message" has $1, but only a "pattern" has groups`,
+		`{"rules":[{"contains":"x","kind":"tool_error","message":"no ${n}"}]}`:                        `"message" has ${n}, but only a "pattern" has groups`,
+		`{"rules":[{"pattern":"x","kind":"tool_error","message":"no $1"}]}`:                           `"message" has $1, which is not a group of "pattern": write (...) there for $1, ${1} before a letter, and $$ for a dollar`,
+		`{"rules":[{"pattern":"(x)(?P<n>y)","kind":"tool_error","message":"no $3"}]}`:                 `"message" has $3, which is not a group`,
+		`{"rules":[{"pattern":"(x)","kind":"tool_error","message":"no $1s"}]}`:                        `"message" has $1s, which is not a group`,
+		`{"rules":[{"pattern":"(x)","kind":"tool_error","message":"no ${m}"}]}`:                       `"message" has ${m}, which is not a group`,
 		`{"rules":[{"pattern":"(","kind":"not_found","message":"m"}]}`:                                `error parsing regexp`,
 		`{"rules":[{"contains":"x","kind":"conflict","message":"m","never":"x","retry_after":"1s"}]}`: `exclude each other`,
 		`{"rules":[{"contains":"x","kind":"conflict","message":"m","step":{"tool":"x"}}]}`:            `"step" has no "action"`,
-		`{"rules":{}}`:                           `"rules" is no list`,
-		`{"deadline":"soon"}`:                    `"deadline": "soon" is no duration`,
-		`{"tool_deadlines":{"x":"2"}}`:           `"tool_deadlines.x": "2" is no duration`,
-		`{"deadline":5}`:                         `"deadline" may not have a value of the type number`,
+		`{"rules":{}}`:                 `"rules" is a list, such as ["a", "b"]`,
+		`{"deadline":"soon"}`:          `"deadline": "soon" is not a duration`,
+		`{"tool_deadlines":{"x":"2"}}`: `"tool_deadlines.x": "2" has no unit; write "2s" for seconds`,
+		`{"tool_deadlines":{"x":2}}`:   `"tool_deadlines.x": it has a unit and quotes; write "2s" for seconds`,
+		`{"rules":[{"contains":"x","kind":"conflict","message":"m","retry_after":2}]}`: `"rules[0].retry_after": it has a unit and quotes; write "2s" for seconds`,
+		`{"tool_deadlines":[]}`:                  `"tool_deadlines" is an object`,
+		`{"rules":["x"]}`:                        `"rules[0]" is an object`,
+		`{"hide":"a"}`:                           `"hide" is a list`,
+		`{"rate":"60"}`:                          `"rate" is a whole number, without quotes`,
+		`{"rate":1.5}`:                           `"rate" is a whole number, without quotes`,
+		`{"rate":true}`:                          `"rate" is a whole number, without quotes`,
+		`{"http":8080}`:                          `"http" is a text in quotes`,
+		`{"http":{}}`:                            `"http" is a text in quotes`,
+		`{"deadline":true}`:                      `"deadline": it is a duration in quotes, such as "30s"`,
+		`{"deadline":5}`:                         `"deadline": it has a unit and quotes; write "5s" for seconds`,
 		`{"deadline":"-1s"}`:                     `"deadline" is negative`,
 		`{"tool_deadlines":{"x":"0s"}}`:          `is not positive`,
 		`{"rate":-1}`:                            `"rate" is negative`,
@@ -117,7 +138,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"lag":"1s"}`:                           `"lag" is for "http"`,
 		`{"redis":"localhost:6379"}`:             `"redis" is no URL`,
 		`{"max_answer":5}`:                       `"max_answer" is not between`,
-		`{"strict":"yes"}`:                       `"strict" may not have a value of the type string`,
+		`{"strict":"yes"}`:                       `"strict" is true or false, without quotes`,
 		`{`:                                      `line 1: unexpected EOF`,
 		"{\n\"strict\": true,\n}":                `line 2: invalid character ','`,
 		`{"reader":"me"}`:                        `there is no reader "me": it is operator, trusted or anyone`,
@@ -131,6 +152,10 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `there is no flag "-strct"; did you mean "-strict"?`)
 	_, err = Parse([]string{"-rate", "many"})
 	require.EqualError(t, err, `invalid value "many" for flag -rate: it is no whole number`)
+	_, err = Parse([]string{"-deadline", "50"})
+	require.EqualError(t, err, `invalid value "50" for flag -deadline: "50" has no unit; write "50s" for seconds`)
+	_, err = Parse([]string{"-strict=yes"})
+	require.EqualError(t, err, `invalid boolean value "yes" for -strict: it is true or false`)
 	_, err = Parse([]string{"-quux"})
 	require.EqualError(t, err, `there is no flag "-quux"; "mcpchain help run" lists them`)
 	_, err = Parse([]string{"-config", "/there/is/no/file"})
@@ -139,16 +164,22 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrHelp)
 }
 
-// A misspelt kind would be a kind of its own, about which clients know nothing.
-func TestMisspeltKind(t *testing.T) {
-	for _, kind := range kinds {
-		require.Empty(t, meant(fault.Kind(kind)), kind)
+// Clients know what to do about the kinds of package fault, and about no other.
+func TestKindsOfRules(t *testing.T) {
+	for _, kind := range kindNames() {
+		require.NoError(t, (&Rule{Contains: "x", Kind: fault.Kind(kind), Message: "m"}).check())
 		typo := kind[:3] + kind[4:]
-		_, err := Parse([]string{"-config", file(t, `{"rules":[{"contains":"x","kind":"`+typo+`","message":"m"}]}`), "server"})
-		require.EqualError(t, err, fmt.Sprintf("rules[0]: the kind %q is misspelt: did you mean %q?", typo, kind))
+		err := (&Rule{Contains: "x", Kind: fault.Kind(typo), Message: "m"}).check()
+		require.EqualError(t, err, fmt.Sprintf("there is no kind %q; did you mean %q?", typo, kind))
 	}
-	for _, own := range []fault.Kind{"not_ready", "export_timeout", "quota"} {
-		require.Empty(t, meant(own), "a program has kinds of its own")
+}
+
+func TestGroupsOfRules(t *testing.T) {
+	for _, message := range []string{"$0 and $1, ${1}s, $name, ${name}", "$$5 and $$1"} {
+		require.NoError(t, (&Rule{Pattern: `(a)(?P<name>b)`, Kind: fault.KindTool, Message: message}).check(), message)
+	}
+	for _, message := range []string{"a $ alone", "$name of the shell", "$$"} {
+		require.NoError(t, (&Rule{Contains: "x", Kind: fault.KindTool, Message: message}).check(), message)
 	}
 }
 
@@ -191,9 +222,57 @@ func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	schema := resolved(t)
 	for _, file := range files {
 		_, err := Parse([]string{"-config", file})
 		require.NoError(t, err)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, schema.Validate(instance(t, string(text))), file)
+	}
+}
+
+func resolved(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	text, err := Schema()
+	require.NoError(t, err)
+	var s jsonschema.Schema
+	require.NoError(t, json.Unmarshal(text, &s))
+	r, err := s.Resolve(nil)
+	require.NoError(t, err)
+	return r
+}
+
+func instance(t *testing.T, text string) (v any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &v))
+	return v
+}
+
+// An editor says what the program would, and before it does.
+func TestSchema(t *testing.T) {
+	schema := resolved(t)
+	all, err := Default().Text()
+	require.NoError(t, err)
+	for _, text := range []string{
+		"{}", string(all), `{"$schema":"./mcpchain.schema.json","strict":true}`, `{"hang":"0","deadline":"1h2m3.5s"}`,
+		`{"rules":[{"pattern":"(x)","kind":"conflict","message":"$1","retry_after":"2s","step":{"action":"a","parameters":{"n":null}}}]}`,
+	} {
+		require.NoError(t, schema.Validate(instance(t, text)), text)
+		_, err := Parse([]string{"-config", file(t, text), "server"})
+		require.NoError(t, err, text)
+	}
+	for _, text := range []string{
+		`{"strcit":true}`, `{"deadline":50}`, `{"deadline":"50"}`, `{"tool_deadlines":{"x":"2"}}`, `{"reader":"me"}`, `{"rate":"60"}`, `{"hide":"a"}`,
+		`{"rules":[{"contains":"x","message":"m"}]}`, `{"rules":[{"contains":"x","kind":"quota","message":"m"}]}`, `{"rules":[{"contains":"x","kind":"conflict","message":"m","step":{}}]}`,
+	} {
+		require.Error(t, schema.Validate(instance(t, text)), text)
+		_, err := Parse([]string{"-config", file(t, text), "server"})
+		require.Error(t, err, text)
+	}
+	root := schema.Schema()
+	for name, of := range root.Properties {
+		require.NotEmpty(t, of.Description, name)
 	}
 }
 

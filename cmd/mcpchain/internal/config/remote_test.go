@@ -57,17 +57,17 @@ func TestHeaders(t *testing.T) {
 func TestWhatIsRefusedOfARemoteServer(t *testing.T) {
 	const to = "https://example.com/mcp"
 	for want, args := range map[string][]string{
-		`"to": it is no URL of a server`:                    {"-to", "example.com/" + canary},
-		`"to": its scheme is neither http nor https`:        {"-to", "stdio://" + canary},
-		`"to" and a command exclude each other`:             {"-to", to, "--", "server"},
-		`"headers" are for a server that "to" names`:        {"-header", "X: " + canary, "server"},
-		`a header is written as "NAME: VALUE"`:              {"-to", to, "-header", canary},
-		`the name of a header has characters`:               {"-to", to, "-header", canary + " x: y"},
-		`the header "Mcp-Method" is set by the protocol`:    {"-to", to, "-header", "mcp-method: " + canary},
-		`the header "Mcp-Param-X" is set by the protocol`:   {"-to", to, "-header", "mcp-param-x: " + canary},
-		`the value of the header "X" has characters`:        {"-to", to, "-header", "X: " + canary + "\nY: z"},
-		`the header "x" is given twice`:                     {"-to", to, "-config", file(t, `{"headers":{"x":"`+canary+`","X":"`+canary+`"}}`)},
-		`"headers" may not have a value of the type string`: {"-to", to, "-config", file(t, `{"headers":"`+canary+`"}`)},
+		`"to": it is no URL of a server`:                  {"-to", "example.com/" + canary},
+		`"to": its scheme is neither http nor https`:      {"-to", "stdio://" + canary},
+		`"to" and a command exclude each other`:           {"-to", to, "--", "server"},
+		`"headers" are for a server that "to" names`:      {"-header", "X: " + canary, "server"},
+		`a header is written as "NAME: VALUE"`:            {"-to", to, "-header", canary},
+		`the name of a header has characters`:             {"-to", to, "-header", canary + " x: y"},
+		`the header "Mcp-Method" is set by the protocol`:  {"-to", to, "-header", "mcp-method: " + canary},
+		`the header "Mcp-Param-X" is set by the protocol`: {"-to", to, "-header", "mcp-param-x: " + canary},
+		`the value of the header "X" has characters`:      {"-to", to, "-header", "X: " + canary + "\nY: z"},
+		`the header "x" is given twice`:                   {"-to", to, "-config", file(t, `{"headers":{"x":"`+canary+`","X":"`+canary+`"}}`)},
+		`"headers" is an object`:                          {"-to", to, "-config", file(t, `{"headers":"`+canary+`"}`)},
 	} {
 		_, err := Parse(args)
 		require.ErrorContains(t, err, want)

@@ -24,7 +24,8 @@ func (p *patterns) secret(s Secret) {
 			continue
 		}
 		p.value(value, s.Place)
-		if strings.ContainsAny(value, "\r\n") || strings.HasPrefix(value, "-----") {
+		// An ordinary value has no lines. What looks so is a path of Windows: C:\Users\nora\id_ed25519.
+		if s.Place != Assigned && (strings.ContainsAny(value, "\r\n") || strings.HasPrefix(value, "-----")) {
 			p.lines(value)
 		}
 	}

@@ -175,6 +175,10 @@ func TestSecretOfManyLines(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
+	path := hide.New(hide.Secret{Value: `C:\Users\nora\id_ed25519`, Place: hide.Assigned}) // \n is no break of a line here
+	require.Equal(t, `cannot open C:\Users\other\x`, path.Text(`cannot open C:\Users\other\x`))
+	require.Equal(t, "API_KEY=[redacted]", path.Text(`API_KEY=C:\Users\nora\id_ed25519`))
+
 	word, assigned := hide.New(hide.Secret{Value: "ab1c", Place: hide.AsWord}), hide.New(hide.Secret{Value: "postgres", Place: hide.Assigned}, hide.Secret{Value: "1", Place: hide.Assigned}, hide.Secret{Value: "app", Place: hide.Assigned})
 	for _, text := range []string{"grab1cat", "xab1c", "ab1c_x", "éab1c"} {
 		require.Equal(t, text, word.Text(text))

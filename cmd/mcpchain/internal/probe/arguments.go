@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/mcpchain/mcpchain/internal/conduct"
+	"github.com/mcpchain/mcpchain/internal/scrub"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -63,16 +65,55 @@ func hugeArgument(t *trial) {
 	})
 }
 
+// urlName is how arguments are called that are URLs, textName how those are that have a credential in the middle.
+var (
+	urlName  = regexp.MustCompile(`(?i)ur[il]|dsn|connection|endpoint|proxy`)
+	textName = regexp.MustCompile(`(?i)command|cmd|query|sql|header|args|env|script|body|config`)
+)
+
 func leaksArgument(t *trial) {
-	t.withWrongText(quote(sentSecret), func(tool *tool, o outcome) {
-		if !t.answered(tool.Name, o) || !o.failed() {
-			return
+	t.withWrongText(quote(sentSecret), func(tool *tool, o outcome) { t.keepsSecret(tool.Name, false, o) })
+	for _, tool := range t.quick() {
+		good, _ := tool.good()
+		tried := 0
+		for _, name := range slices.Sorted(maps.Keys(tool.schema.Properties)) {
+			members := maps.Clone(good)
+			if members == nil || tried == maxArgsTried || t.late() {
+				break
+			}
+			s := tool.schema.Properties[name]
+			switch {
+			case s != nil && s.Format == "uri", urlName.MatchString(name):
+				members[name] = raw("https://check:" + sentSecret + "@db.invalid/check")
+			case scrub.SecretName(name), textName.MatchString(name):
+				members[name] = raw(sentSecret)
+			default:
+				continue // nobody sends one there
+			}
+			if arguments := object(members, ""); tool.input != nil && !tool.refuses(arguments) {
+				tried++
+				t.keepsSecret(tool.Name+" "+name, scrub.SecretName(name), t.call(t.conn(), tool, arguments))
+			}
 		}
-		// What a model does not read, such as a _meta, goes back only to its sender.
-		if how, around := conduct.Find(o.text(), sentSecret); around != "" {
-			t.found(tool.Name, "The failure repeats the credential"+how+".", string(o.sent), around)
+	}
+	if _, has := t.caps["tools"]; has {
+		t.keepsSecret(noSuch, false, t.conn().ask("tools/call", `{"name":"`+noSuch+`","arguments":{"token":`+quote(sentSecret)+`}}`))
+	}
+}
+
+// keepsSecret notes a finding if a failure repeats the credential that was sent. always is for all answers.
+func (t *trial) keepsSecret(subject string, always bool, o outcome) {
+	if !t.answered(subject, o) || !always && !o.failed() {
+		return
+	}
+	// What a model does not read, such as a _meta, goes back only to its sender.
+	if how, around := conduct.Find(o.text(), sentSecret); around != "" {
+		what := "The failure"
+		if !o.failed() {
+			what = "The answer"
 		}
-	})
+		t.found(subject, what+" repeats the credential"+how+".", string(o.sent), around)
+	}
 }
 
 func invisibleArgument(t *trial) {

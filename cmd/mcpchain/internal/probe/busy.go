@@ -14,6 +14,8 @@ func busyChecks() []*Check {
 		{Name: "many-at-once", Title: "Fifty requests at once are all answered.", Why: "Agents call in parallel. What is lost is waited for until the client gives up.", both: true, run: manyAtOnce},
 		{Name: "late-reader", Title: "Requests are answered when their caller reads late.", Why: "A client that is busy reads nothing for a while. A server must not lose answers, nor stop for ever.", over: overStdio, run: lateReader},
 		{Name: "many-failures", Title: "After 200 failures a request is answered as before.", Why: "A model in a loop fails as often, and other work must not suffer.", run: manyFailures},
+		{Name: "progress-ends", Title: "A call that is taken back reports no more progress.", Why: "Some clients end the session at progress that they do not expect, and the work goes on unseen.", run: progressEnds},
+		{Name: "writes-kept", Title: "What fifty calls at once were told is written can be read.", Why: "A write that is lost behind a success is found by nobody, until it is needed.", run: writesKept},
 		{Name: "cancelled-call", Title: "A call that is taken back is survived, and answered at most once.", Why: "Clients cancel when a person stops the model.", both: true, run: cancelledCall},
 	}
 }
@@ -53,7 +55,7 @@ func (t *trial) allAnswered(c *conn, all []*exchange) {
 		if last.none == silent {
 			last.why = "nothing in " + words.Duration(2*c.limit)
 		}
-		t.found("", fmt.Sprintf("%d of %d requests are not answered.", missing, len(all)), string(last.sent), last.got())
+		t.weighed(User, last.none, "", fmt.Sprintf("%d of %d requests are not answered.", missing, len(all)), string(last.sent), last.got())
 	}
 }
 
@@ -68,7 +70,7 @@ func lateReader(t *trial) {
 	c, err := t.connect(conduct.Older, hold)
 	if err != nil {
 		close(hold)
-		t.found("", "The server does not start again.", "", err.Error())
+		t.noReturn(err)
 		return
 	}
 	defer t.close(c)
@@ -118,6 +120,6 @@ func cancelledCall(t *trial) {
 	c.wire.send(c.line("", "notifications/cancelled", `{"requestId":`+id+`,"reason":"mcpchain check"}`), func(int, []byte) {})
 	t.asked = true
 	if alive := c.alive(); alive.none != replied {
-		t.found("", alive.what(), string(line), alive.got())
+		t.weighed(User, alive.none, "", alive.what(), string(line), alive.got())
 	}
 }

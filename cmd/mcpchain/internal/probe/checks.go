@@ -54,7 +54,7 @@ func (t *trial) answered(subject string, o outcome) bool {
 	if o.none == replied {
 		return true
 	}
-	t.found(subject, o.what(), string(o.sent), o.got())
+	t.weighed(t.unanswered(o.none), o.none, subject, o.what(), string(o.sent), o.got())
 	return false
 }
 
@@ -81,7 +81,7 @@ func (t *trial) coded(subject string, o outcome, codes ...int64) bool {
 	for i, c := range codes {
 		want[i] = strconv.FormatInt(c, 10)
 	}
-	t.found(subject, fmt.Sprintf("The code is %d, not %s.", code, strings.Join(want, " or ")), string(o.sent), o.got())
+	t.weighed(Letter, replied, subject, fmt.Sprintf("The code is %d, not %s.", code, strings.Join(want, " or ")), string(o.sent), o.got())
 	return false
 }
 
@@ -153,7 +153,10 @@ func nameChecks() []*Check {
 		{Name: "odd-resource", Title: "What is no URI is refused.", Why: "A server that puts it together with a path reads what it should not, or dies.", both: true, run: func(t *trial) {
 			if t.needs("resources") {
 				for _, odd := range [][2]string{{"an empty URI", `""`}, {"a control character", `"file:///%00\u0000"`}, {"a number", `5`}, {"a way up", `"file:///../../../../etc/passwd"`}} {
-					t.refused(odd[0], t.conn().ask("resources/read", `{"uri":`+odd[1]+`}`))
+					o := t.conn().ask("resources/read", `{"uri":`+odd[1]+`}`)
+					if !t.refused(odd[0], o) && o.none == replied && strings.Contains(string(o.Result), "root:") {
+						t.findings[len(t.findings)-1].Weight = User
+					}
 				}
 			}
 		}},
@@ -320,7 +323,7 @@ func argumentChecks() []*Check {
 			return a.choices[:min(len(a.choices), 3)]
 		}, enumArg)},
 		{Name: "huge-argument", Title: "A wrong argument of 1 MB is refused, and not repeated.", Why: "Its text goes into a model's context, which costs money and pushes out what matters.", both: true, run: hugeArgument},
-		{Name: "leaks-argument", Title: "No failure repeats a credential that was sent in arguments.", Why: "The credential goes into transcripts, and into the logs of all who record failures.", both: true, run: leaksArgument},
+		{Name: "leaks-argument", Title: "No failure repeats a credential that was sent in arguments, and no answer a password.", Why: "The credential goes into transcripts, and into the logs of all who record failures.", both: true, run: leaksArgument},
 		{Name: "invisible-argument", Title: "No failure repeats terminal controls or invisible characters of an argument.", Why: "They change what a person sees in a terminal, and hide orders to a model.", both: true, run: invisibleArgument},
 		{Name: "nasty-arguments", Title: "Arguments that no tool expects are all answered.", Why: "One that is not answered blocks the model, one that ends the server ends all sessions.", run: nastyArguments},
 	}

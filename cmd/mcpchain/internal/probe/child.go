@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/proxy"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
@@ -22,7 +23,7 @@ const (
 	// maxLine bounds what is read as one message. What is longer is read on, and forgotten.
 	maxLine = 64 << 20
 	// maxStderr is how much of the end of a server's standard error is kept.
-	maxStderr = 4 << 10
+	maxStderr = 16 << 10
 )
 
 // A child is a wire to a server in a process of its own, with a process group of its own.
@@ -39,15 +40,16 @@ type child struct {
 	cut    atomic.Bool // the check has ended the server, or its reading
 }
 
-// startChild starts a command. Each line that it writes is given to receive; nothing is read before
-// hold is closed, unless it is nil.
-func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*child, error) {
+// startChild starts a command. Each line that it writes is given to receive, and what it writes to standard error to
+// logged. Nothing is read before hold is closed, unless it is nil.
+func startChild(o *Options, receive, logged func(line []byte), hold <-chan struct{}) (*child, error) {
 	c := &child{
 		o:      o,
 		cmd:    exec.CommandContext(context.WithoutCancel(context.Background()), o.Command[0], o.Command[1:]...), //nolint:gosec // the user names the command
 		queue:  make(chan []byte, 4096),
 		exited: make(chan struct{}),
 		ended:  make(chan struct{}),
+		stderr: tail{logged: logged},
 	}
 	c.cmd.Env = append(os.Environ(), planted...)
 	c.cmd.Stderr = &c.stderr
@@ -69,11 +71,14 @@ func startChild(o *Options, receive func(line []byte), hold <-chan struct{}) (*c
 		defer runtime.UnlockOSThread()
 		err := c.cmd.Start()
 		_, _ = stdin.Close(), stdout.Close()
-		started <- err
-		if err == nil {
-			_ = c.cmd.Wait() // ProcessState says it
-			close(c.exited)
+		if err != nil {
+			started <- err
+			return
 		}
+		begun(c.cmd)
+		started <- nil
+		_ = c.cmd.Wait() // ProcessState says it
+		close(c.exited)
 	}()
 	if err := <-started; err != nil {
 		return nil, errors.Join(err, read.Close(), write.Close())
@@ -159,8 +164,8 @@ func (c *child) gone() <-chan struct{} { return c.exited }
 // how says how the server ended. It has ended.
 func (c *child) how() string {
 	text := c.cmd.ProcessState.String()
-	if last := c.stderr.last(c.o.hidden); last != "" {
-		text += "; the last line of its standard error: " + last
+	if cause := c.stderr.cause(c.cmd.ProcessState.Success(), c.o.hidden); cause != "" {
+		text += "; standard error: " + cause
 	}
 	return text
 }
@@ -193,32 +198,38 @@ func (c *child) kill() {
 	_ = c.write.Close()
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of what is written to it. It shows that end each time to logged.
 type tail struct {
-	mu  sync.Mutex
-	buf []byte
+	mu     sync.Mutex
+	buf    []byte
+	logged func(end []byte)
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
+	t.logged(t.buf) // before it is cut
 	if over := len(t.buf) - maxStderr; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	return len(p), nil
 }
 
-// last returns the last line that has letters, as hide leaves it.
-func (t *tail) last(hide func([]byte) []byte) string {
+// cause returns the line that names why the server ended, as hide leaves it. What it wrote last is none if it ended
+// in order.
+func (t *tail) cause(inOrder bool, hide func([]byte) []byte) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
-	last := lines[len(lines)-1]
-	if len(lines) == 1 && len(t.buf) == maxStderr {
-		_, last, _ = strings.Cut(last, " ") // the first word may be a part of one
+	text := string(t.buf)
+	if len(t.buf) == maxStderr {
+		_, text, _ = strings.Cut(text, "\n") // the first line may be a part of one
 	}
-	return clip(words.Line(string(hide([]byte(last)))), 200)
+	cause, named := proxy.Cause(text)
+	if inOrder && !named {
+		return ""
+	}
+	return clip(words.Line(string(hide([]byte(cause)))), 200)
 }
 
 func clip(text string, most int) string {

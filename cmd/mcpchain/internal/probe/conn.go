@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -41,6 +42,11 @@ type conn struct {
 	lost   bool                 // it does not answer any more
 	needed int                  // messages that nobody had asked for
 	stray  string               // the last of them that was an answer, "" for none
+	met    bool                 // something was answered
+	noise  string               // the first line before that that was no message, "" for none
+
+	token    string // of a call whose progress is counted, as JSON
+	progress int
 }
 
 // maxUnneeded is how many messages that nobody had asked for a session may bring. What is more has no end.
@@ -106,10 +112,11 @@ type outcome struct {
 type reason int
 
 const (
-	replied reason = iota
-	silent         // other requests were answered
-	lost           // nothing is answered any more
-	dead           // the server has ended
+	replied  reason = iota
+	silent          // other requests were answered
+	lost            // nothing is answered any more
+	dead            // the server has ended
+	noReturn        // it did not start again
 )
 
 // what says as a sentence why there was no answer.
@@ -239,6 +246,7 @@ func (c *conn) settle(x *exchange, r *reply) {
 		r.took = time.Since(x.begun)
 		c.mu.Lock()
 		x.replies++
+		c.met = true
 		c.mu.Unlock()
 	}
 	c.judge.answer(c, x, r)
@@ -268,7 +276,9 @@ func (c *conn) await(x *exchange, limit time.Duration) outcome {
 		if c.flooded() {
 			return outcome{exchange: x, none: dead, why: fmt.Sprintf("the check ended the session, because the server had sent %d messages that nobody had asked for", maxUnneeded)}
 		}
-		return outcome{exchange: x, none: dead, why: "the server ended: " + c.wire.how()}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return outcome{exchange: x, none: dead, why: "the server ended: " + c.wire.how() + c.instead()}
 	}
 }
 
@@ -279,7 +289,23 @@ func (c *conn) nothing(limit time.Duration) string {
 	if c.stray != "" {
 		return "nothing in " + words.Duration(limit) + " under this ID, but an answer that nobody had asked for: " + c.stray
 	}
-	return "nothing in " + words.Duration(limit)
+	return "nothing in " + words.Duration(limit) + c.instead()
+}
+
+// instead says what the server wrote that is no message. The caller holds c.mu.
+func (c *conn) instead() string {
+	if c.met || c.noise == "" {
+		return ""
+	}
+	return "; it wrote what is no message: " + c.noise
+}
+
+func (c *conn) noMessage(line []byte, why string) {
+	c.mu.Lock()
+	c.noise = cmp.Or(c.noise, clip(string(line), 200))
+	c.mu.Unlock()
+	c.judge.noMessage(c, line, why)
+	c.unneeded()
 }
 
 // ask sends a request and waits for its answer. Without one it finds out whether the session is lost.
@@ -378,26 +404,26 @@ func (c *conn) receive(line []byte) {
 	r := &reply{raw: trimmed}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(trimmed, &members); err != nil {
-		c.judge.noMessage(c, trimmed, err.Error())
-		c.unneeded()
+		c.noMessage(trimmed, err.Error())
 		return
 	}
 	if err := json.Unmarshal(trimmed, &r.Message); err != nil {
-		c.judge.noMessage(c, trimmed, err.Error())
-		c.unneeded()
+		c.noMessage(trimmed, err.Error())
 		return
 	}
 	id := canonicalID(members["id"])
 	if r.Method != "" {
 		c.judge.message(c, r.Method, trimmed)
+		if r.Method == "notifications/progress" {
+			c.progressed(members["params"])
+		}
 		if c.unneeded(); id != "" {
 			c.answer(string(members["id"]), r.Method)
 		}
 		return
 	}
 	if r.Version == "" && r.Result == nil && r.Error == nil {
-		c.judge.noMessage(c, trimmed, "it has none of method, result and error")
-		c.unneeded()
+		c.noMessage(trimmed, "it has none of method, result and error")
 		return
 	}
 	c.mu.Lock()
@@ -414,6 +440,29 @@ func (c *conn) receive(line []byte) {
 	if again {
 		c.unneeded()
 	}
+}
+
+// progressed counts the progress of one call.
+func (c *conn) progressed(params json.RawMessage) {
+	var of struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	_ = json.Unmarshal(params, &of)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != "" && canonicalID(of.Token) == canonicalID(json.RawMessage(c.token)) {
+		c.progress++
+	}
+}
+
+// follow counts progress for a token from now on. It returns how much there has been.
+func (c *conn) follow(token string) (progress int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != token {
+		c.token, c.progress = token, 0
+	}
+	return c.progress
 }
 
 // answer answers a request of the server's: it has asked for what this client does not have.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mcpchain/mcpchain"
@@ -189,6 +190,16 @@ func (f *faulty) received(line []byte) bool {
 		is("nasty-arguments", bytes.Contains(r.Params, []byte("etc/passwd"))), is("fitting-arguments", bytes.Contains(r.Params, []byte(`"exact"`))),
 		is("many-at-once", method == "tools/list" && f.seen[method] > 5), is("late-reader", f.seen[method] > 100):
 		return false
+	case is("leaks-stderr", method == "tools/call"):
+		_, _ = fmt.Fprintf(os.Stderr, "called with %s, as %s\n", line, os.Getenv("MCPCHAIN_CHECK_API_KEY"))
+	case is("progress-ends", bytes.Contains(line, []byte(`"progressToken":"mcpchain`))):
+		go func() {
+			for i := range 200 {
+				time.Sleep(20 * time.Millisecond)
+				f.write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"mcpchain-%s","progress":%d}}`, r.ID, i))
+			}
+		}()
+		return false
 	case is("initialize-twice", method == "initialize" && f.seen[method] > 1):
 		return die()
 	}
@@ -281,6 +292,8 @@ func (f *faulty) answered(line []byte) {
 		write(map[string]any{"resultType": "complete", "content": []any{}, "structuredContent": map[string]any{"sum": 0}})
 	case refused && slices.Contains([]string{"wrong-argument-named", "choices-named"}, f.fault):
 		fails("The arguments are wrong, see the documentation.")
+	case refused && f.fault == "failures-told":
+		write(map[string]any{"resultType": "complete", "content": []any{map[string]any{"type": "text", "text": "Error: there is no such number"}}, "structuredContent": map[string]any{"sum": 0}})
 	case refused && f.fault == "all-wrong-named":
 		fails("The argument a is wrong.")
 	case refused && slices.Contains([]string{"huge-argument", "leaks-argument", "invisible-argument"}, f.fault):

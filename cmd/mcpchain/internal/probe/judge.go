@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
@@ -32,6 +33,8 @@ func answersChecks() []*Check {
 		{Name: "leaks-stack", Title: "No failure shows a stack.", Why: "It tells a stranger what the server is made of, and a model nothing."},
 		{Name: "leaks-path", Title: "No failure shows a path of the server's machine.", Why: "It shows who runs the server, and where what lies. A model may try to open it."},
 		{Name: "leaks-address", Title: "No failure shows a private address.", Why: "It shows a stranger a part of the network."},
+		{Name: "failures-told", Title: "A call that failed is marked so, by isError.", Why: "A model, its client and each log take it for a success: nobody tries again, and nobody is told."},
+		{Name: "leaks-stderr", Title: "Standard error shows no credential.", Why: "Clients keep it in files, which people put into issues.", over: overStdio},
 		{Name: "leaks-environment", Title: "No answer shows a credential of the server's environment.", Why: "What a model reads is kept by its provider, in transcripts and in logs."},
 	}
 }
@@ -48,7 +51,11 @@ func (p *prober) note(check, subject, version, what, sent, got string) {
 	if what == "" {
 		return
 	}
-	f := finding(subject, version, what, sent, got)
+	weight := weightOf(check)
+	if subject == malformed && !strings.HasPrefix(check, "leaks-") {
+		weight = Letter
+	}
+	f := finding(weight, subject, version, what, sent, got)
 	same := func(other Finding) bool { return other.Subject == f.Subject && other.Protocol == f.Protocol }
 	if all := p.passive[check]; len(all) < maxFindings && !slices.ContainsFunc(all, same) {
 		p.passive[check] = append(all, f)
@@ -91,6 +98,15 @@ func (p *prober) environment(c *conn, subject, sent string, line []byte) {
 	}
 }
 
+// logged looks for credentials at the end of what a server wrote to standard error.
+func (p *prober) logged(c *conn, end []byte) {
+	for _, secret := range []string{plantedMark, sentMark} {
+		if how, around := conduct.Find(string(end), secret); around != "" {
+			p.note("leaks-stderr", "", c.version, "A line of standard error shows a credential"+how+".", "", around)
+		}
+	}
+}
+
 func (p *prober) noMessage(c *conn, line []byte, why string) {
 	p.environment(c, "a line that is no message", "", line)
 	p.note("only-messages", "", c.version, "The server wrote what is no message: "+why+".", "", string(line))
@@ -99,6 +115,7 @@ func (p *prober) noMessage(c *conn, line []byte, why string) {
 func (p *prober) answer(c *conn, x *exchange, r *reply) {
 	p.note("only-messages", "", c.version, "", "", "")
 	p.note("no-flood", "", c.version, "", "", "")
+	p.note("leaks-stderr", "", c.version, "", "", "")
 	if x == nil {
 		p.note("answers-only-requests", "", c.version, "The server answered what nobody asked.", "", r.show())
 		return
@@ -106,7 +123,7 @@ func (p *prober) answer(c *conn, x *exchange, r *reply) {
 	p.note("answers-only-requests", "", c.version, "", "", "")
 	subject, sent, again := x.request.String(), string(x.sent), ""
 	if x.request.Method == "" {
-		subject = "a malformed message"
+		subject = malformed
 	}
 	c.mu.Lock()
 	if x.replies > max(1, x.allowed) {
@@ -123,6 +140,13 @@ func (p *prober) answer(c *conn, x *exchange, r *reply) {
 	}
 	if r.failed() {
 		p.failure(c, x, r, subject)
+	}
+	if x.tool != nil && r.status == 0 {
+		what := ""
+		if !r.failed() && tellsFailure(r.text()) {
+			what = "The result says that the call failed, and is not marked as a failure."
+		}
+		p.note("failures-told", x.tool.Name, c.version, what, sent, r.show())
 	}
 }
 
@@ -188,6 +212,28 @@ func (p *prober) failure(c *conn, x *exchange, r *reply, subject string) {
 func around(text string, at []int) string {
 	const margin = 60
 	return strings.ToValidUTF8(text[max(0, at[0]-margin):min(len(text), at[1]+margin)], "?")
+}
+
+// failureWords begin a text that tells of a failure.
+var failureWords = regexp.MustCompile(`^(?:❌|✗|✘)|^(?i:(?:an )?(?:[\w ]{1,30} )?error(?::| (?:occurred|while|when|during|executing|calling|fetching|reading|writing|creating|updating|deleting)\b)|error \d{3}\b|failed to |(?:tool |call |request )?failed:|exception:|traceback \(most)|^[A-Z]\w*(?:Error|Exception):`)
+
+// tellsFailure reports whether the text of a result tells of a failure, in words or as JSON does.
+func tellsFailure(text string) bool {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") {
+		return failureWords.MatchString(text)
+	}
+	var said struct {
+		Error       any
+		Success, OK *bool
+		IsError     bool
+		Status      any
+	}
+	if json.Unmarshal([]byte(text), &said) != nil {
+		return false
+	}
+	none := func(b *bool) bool { return b != nil && !*b }
+	return said.Error != nil && said.Error != "" && said.Error != false || said.IsError || none(said.Success) || none(said.OK) || said.Status == "error" || said.Status == "failed"
 }
 
 // emptyWords are texts of failures that name nothing.

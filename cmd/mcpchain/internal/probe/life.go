@@ -105,7 +105,7 @@ func (t *trial) startLimit() time.Duration { return max(t.Limit, 3*t.started) }
 func (t *trial) fresh(use func(c *conn)) {
 	c, err := t.connect(conduct.Older, nil)
 	if err != nil {
-		t.found("", "The server does not start again.", "", err.Error())
+		t.noReturn(err)
 		return
 	}
 	defer t.close(c)
@@ -129,7 +129,7 @@ func ends(leave func(t *trial, c *conn, child *child)) func(t *trial) {
 func (t *trial) leave(leave func(t *trial, c *conn, child *child)) (ended bool, after int) {
 	c, err := t.open(t.version)
 	if err != nil {
-		t.found("", "The server does not start again.", "", err.Error())
+		t.noReturn(err)
 		return true, 0
 	}
 	defer t.close(c)

@@ -58,11 +58,15 @@ type Check struct {
 
 // A Finding is what a check found.
 type Finding struct {
+	Weight   Weight `json:"weight"`
 	Subject  string `json:"subject,omitempty"` // the tool, or which of several ways
 	Protocol string `json:"protocol"`          // in which version
 	What     string `json:"what"`
 	Sent     string `json:"sent,omitempty"`
 	Got      string `json:"got,omitempty"`
+	Because  string `json:"because,omitempty"` // the check with the finding that explains this one
+
+	none reason // why there was no answer, if that is what was found
 }
 
 // A Result is the outcome of a check. Without findings it is passed, unless NotChecked says why it
@@ -111,7 +115,8 @@ const (
 	plantedPassword = plantedMark + "Pass5Kd0"
 	plantedMark     = "zqkanarieEnv" // stands in both
 	//nolint:gosec // invented
-	sentSecret = "ghp_zqkanarieArg7Rt2Yw9Lm4Nc6Bx1Vz8Kj3Hd5" // a caller sends it in arguments
+	sentSecret = "ghp_" + sentMark + "7Rt2Yw9Lm4Nc6Bx1Vz8Kj3Hd5" // a caller sends it in arguments
+	sentMark   = "zqkanarieArg"
 )
 
 // A prober runs the checks against one server.
@@ -203,6 +208,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			r.NotCalled = append(r.NotCalled, plain(name, 100))
 		}
 	}
+	r.Explain()
 	r.Took = time.Since(begun)
 	return r, nil
 }
@@ -232,7 +238,7 @@ func (p *prober) check(ctx context.Context, check *Check) Result {
 	skipped := ""
 	for _, version := range versions {
 		ctx, cancel := context.WithTimeout(ctx, checkLimit)
-		t := &trial{prober: p, ctx: ctx, version: version}
+		t := &trial{prober: p, ctx: ctx, version: version, about: check}
 		t.run(check)
 		cancel()
 		if p.flooding() { // what was not answered was not waited for
@@ -299,6 +305,7 @@ type trial struct {
 	*prober
 
 	ctx      context.Context //nolint:containedctx // a trial is the call that the context is for
+	about    *Check
 	version  string
 	findings []Finding
 	skipped  string
@@ -322,13 +329,24 @@ func (t *trial) run(check *Check) {
 
 // found notes a finding.
 func (t *trial) found(subject, what, sent, got string) {
-	t.asked = true
-	t.findings = append(t.findings, finding(subject, t.version, what, sent, got))
+	t.weighed(weightOf(t.about.Name), replied, subject, what, sent, got)
 }
 
-func finding(subject, version, what, sent, got string) Finding {
+func (t *trial) weighed(weight Weight, none reason, subject, what, sent, got string) {
+	t.asked = true
+	f := finding(weight, subject, t.version, what, sent, got)
+	f.none = none
+	t.findings = append(t.findings, f)
+}
+
+// noReturn notes that the server did not start again: something before may have been too much for it.
+func (t *trial) noReturn(err error) {
+	t.weighed(User, noReturn, "", "The server does not start again after what was sent before.", "", err.Error())
+}
+
+func finding(weight Weight, subject, version, what, sent, got string) Finding {
 	return Finding{
-		Subject: plain(subject, 100), Protocol: version, What: plain(what, 600),
+		Weight: weight, Subject: plain(subject, 100), Protocol: version, What: plain(what, 600),
 		Sent: plain(sent, maxShown), Got: plain(got, maxShown+400),
 	}
 }
@@ -348,7 +366,7 @@ func (t *trial) late() bool { return t.ctx.Err() != nil }
 func (t *trial) conn() *conn {
 	c, err := t.session(t.version)
 	if err != nil {
-		t.found("", "The server does not start again after what was sent before.", "", err.Error())
+		t.noReturn(err)
 		panic(errNoServer)
 	}
 	return c
@@ -382,7 +400,7 @@ func (p *prober) connect(version string, hold <-chan struct{}) (*conn, error) {
 	if p.URL != "" {
 		c.wire = newWeb(&p.Options, version, p.hiding(c.receive))
 	} else {
-		child, err := startChild(&p.Options, p.hiding(c.receive), hold)
+		child, err := startChild(&p.Options, p.hiding(c.receive), func(text []byte) { p.logged(c, text) }, hold)
 		if err != nil {
 			return nil, err
 		}

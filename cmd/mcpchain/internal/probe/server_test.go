@@ -34,6 +34,12 @@ func TestMain(m *testing.M) {
 		serveHostile(mode)
 	case "half-a-line", "ids-as-they-are", "ids-spelled", "ids-texts", "odd-ids-kept", "id-zero", "asks", "notifies", "answers", "logs", "asks-again", "asks-often":
 		serveHabit(mode)
+	case "usage":
+		fmt.Println("Usage: server COMMAND")
+	case "crash":
+		fmt.Fprintln(os.Stderr, "Error: Cannot find module './nope'\n    at node:internal/modules:1:2\n\nNode.js v20.20.2")
+	case "notes-kept", "notes-lost", "notes-paged", "echoes":
+		serveNotes(mode)
 	default:
 		serveFaulty(mode)
 	}

@@ -62,6 +62,8 @@ func TestChecksOverHTTP(t *testing.T) {
 					require.Equal(t, stateless, r.NotChecked != "", "%s %v", r.NotChecked, r.Findings)
 				case "ends-with-input", "empty-line", "late-reader":
 					require.Equal(t, "it is for servers over stdio", r.NotChecked)
+				case "writes-kept":
+					require.Equal(t, "it needs -writes", r.NotChecked)
 				case "result-type":
 					require.Equal(t, stateless, r.NotChecked == "")
 				default:

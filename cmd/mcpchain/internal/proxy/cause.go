@@ -60,6 +60,17 @@ func (t *tail) ending() ending {
 	return ending{cmp.Or(joined(last, recorded), joined(lines, 1)), false, joined(lines, recorded)}
 }
 
+// Cause returns the line that names why a program ended, of the end of what it wrote. If no line does, it returns the
+// last lines, and named is false.
+func Cause(text string) (cause string, named bool) {
+	var t tail
+	for line := range strings.Lines(text) {
+		t.add(line)
+	}
+	end := t.ending()
+	return end.cause, end.named
+}
+
 // joined returns the last lines that say something, in one.
 func joined(lines []string, most int) string {
 	var some []string

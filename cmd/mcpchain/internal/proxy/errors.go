@@ -22,13 +22,14 @@ func (e *lostError) Error() string { return e.text }
 // Effect says that the call may have taken effect.
 func (e *lostError) Effect() fault.Effect { return fault.EffectUnknown }
 
-// endedError is for a call whose run ended. last says that no other run follows: the program ends, too.
+// endedError is for a call whose run ended. It is an internal error, as a panic is: the same call may end the next run
+// as well. last says that no other run follows: the program ends, too.
 func endedError(how, said string, last bool) error {
 	text := "the server ended (" + how + ") while it ran this call"
 	if !last {
 		text += ", and is started again"
 	}
-	f := fault.New(fault.KindServiceUnavailable, text)
+	f := fault.New(fault.KindInternal, text)
 	if said != "" {
 		said = ": " + said
 	}

@@ -281,7 +281,7 @@ func TestKilledInTheMiddleOfCalls(t *testing.T) {
 		require.NoError(t, syscall.Kill(seen.Result.PID, syscall.SIGKILL))
 		for i := range calls {
 			text := textOf(t, c.answer(fmt.Sprint(100*round+i+1)))
-			require.Contains(t, text, "Service unavailable: the server ended (signal: killed) while it ran this call, and is started again")
+			require.Contains(t, text, "Internal error: the server ended (signal: killed) while it ran this call, and is started again")
 			require.Contains(t, text, "Retry: no, unless you see that it did not take effect.")
 			require.Contains(t, text, "Reference: ")
 		}
@@ -299,10 +299,16 @@ func TestKilledInTheMiddleOfCalls(t *testing.T) {
 	require.Contains(t, c.log.String(), "the server ended, and is started again")
 }
 
-func TestWhatReadsMayBeCalledAgain(t *testing.T) {
-	c := initialized(t)
-	require.Contains(t, textOf(t, c.call("1", "read_die", `{}`)), "Retry: yes")
-	require.Contains(t, textOf(t, c.call("2", "die", `{}`)), "Retry: no, unless you see that it did not take effect.")
+// A call that ends the server may end the next one too: what reads is made once more, and then refused where that
+// is wanted.
+func TestACallThatEndsTheServer(t *testing.T) {
+	c := initialized(t, func(_ *Options, m *mcpchain.Options) { m.Retry.RefuseAfter = 0 })
+	require.Contains(t, textOf(t, c.call("1", "read_die", `{}`)), "Retry: yes (attempt 2 of 2). One more try does no harm.")
+	for i := range 5 {
+		require.Regexp(t, fmt.Sprintf(`Retry: unknown\. This exact call has failed %d times`, i+2), textOf(t, c.call(fmt.Sprint(i+2), "read_die", `{}`)))
+	}
+	require.Contains(t, textOf(t, c.call("7", "read_die", `{}`)), "Repeated failure: this exact call has failed 6 times, so it is not made for the next ")
+	require.Contains(t, textOf(t, c.call("8", "die", `{}`)), "Retry: no, unless you see that it did not take effect.")
 }
 
 // A server that cancels what it asked the client is not waited for any more.

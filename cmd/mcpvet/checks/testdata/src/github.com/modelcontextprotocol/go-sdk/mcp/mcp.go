@@ -79,7 +79,9 @@ type (
 	ServerOptions               struct {
 		CompletionHandler func(context.Context, *CompleteRequest) (*CompleteResult, error)
 	}
-	Server struct{}
+	Server         struct{}
+	ClientSession  struct{}
+	StdioTransport struct{}
 )
 
 func (*CallToolParamsRaw) params()  {}
@@ -101,3 +103,6 @@ func (*Server) AddTool(*Tool, ToolHandler)                         {}
 func (*Server) AddPrompt(*Prompt, PromptHandler)                   {}
 func (*Server) AddResource(*Resource, ResourceHandler)             {}
 func AddTool[In, Out any](*Server, *Tool, ToolHandlerFor[In, Out]) {}
+
+func (*Server) Run(context.Context, *StdioTransport) error                    { return nil }
+func (*ClientSession) CallTool(context.Context, any) (*CallToolResult, error) { return nil, nil }

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/records"
+)
+
+func logCommand() command {
+	return command{
+		name: "log", usage: "[FLAGS] [FILE ...]", short: "say what failed, by a log of run or of a server with the library",
+		run:   runLog,
+		help:  func(w io.Writer) { flags, _ := logFlags(); flagHelp(w, flags) },
+		flags: flagNames(logFlags()),
+	}
+}
+
+// A logFlag is what the command line of log says.
+type logFlag struct {
+	html, reference string
+}
+
+func logFlags() (*flag.FlagSet, *logFlag) {
+	f := &logFlag{}
+	flags := flag.NewFlagSet("mcpchain log", flag.ContinueOnError)
+	flags.StringVar(&f.html, "html", "", "write a page for a browser into this `FILE`, too")
+	flags.StringVar(&f.reference, "reference", "", "show all records of the call with this `ID`, and no others")
+	return flags, f
+}
+
+func runLog(args []string, std streams) int {
+	flags, f := logFlags()
+	var files []string
+	for { // flags may stand behind the files
+		status, ok := parsedFlags("log", flags, args, std)
+		if !ok {
+			return status
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		files, args = append(files, flags.Arg(0)), flags.Args()[1:]
+	}
+	if len(files) == 0 {
+		files = []string{"-"}
+		if isTerminal(std.in) {
+			fmt.Fprintln(std.err, "mcpchain log: reading standard input; name a file to read that")
+		}
+	}
+	if f.reference != "" && f.html != "" {
+		fmt.Fprintln(std.err, "mcpchain log: say either -reference or -html")
+		return exitUsage
+	}
+	if err := f.log(files, std); err != nil {
+		fmt.Fprintln(std.err, "mcpchain log:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// log reads the files, and writes what they say.
+func (f *logFlag) log(files []string, std streams) error {
+	var s records.Summary
+	found := 0
+	for _, name := range files {
+		var from io.Reader = std.in
+		if name != "-" {
+			file, err := os.Open(name) //nolint:gosec // the user names it
+			if err != nil {
+				return err
+			}
+			defer file.Close() //nolint:gocritic // few, until the end
+			from = file
+		}
+		if err := records.Read(from, func(r *records.Record) {
+			s.Add(r)
+			if f.reference != "" && r != nil && r.About(f.reference) {
+				found++
+				r.WriteWhole(std.out)
+			}
+		}); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	switch {
+	case s.Records == 0:
+		return errors.New("no line is a record of slog, as JSON or as text: is it the log of mcpchain run, or of a server with the library?")
+	case f.reference != "" && found == 0:
+		return fmt.Errorf("no record has the reference %q; the log goes from %s to %s", f.reference, s.From.Format(time.DateTime), s.To.Format(time.DateTime))
+	case f.reference != "":
+		return nil
+	}
+	s.WriteText(std.out)
+	if f.html == "" {
+		return nil
+	}
+	var page bytes.Buffer
+	if err := s.WritePage(&page, filepath.Base(files[0])); err != nil {
+		return err
+	}
+	return os.WriteFile(f.html, page.Bytes(), 0o600)
+}
