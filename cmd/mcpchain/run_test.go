@@ -108,6 +108,12 @@ func newTestServer() *mcp.Server {
 		})
 		return nil, map[string]any{}, nil
 	})
+	mcp.AddTool(server, &mcp.Tool{Name: "nothing"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "refuse"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		return nil, nil, errors.New("there is no such row")
+	})
 	mcp.AddTool(server, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		fmt.Fprintln(os.Stderr, "a line with "+os.Getenv("SERVICE_TOKEN"))
 		return nil, nil, errors.New("the service refused " + os.Getenv("SERVICE_TOKEN") + " for /srv/data")
@@ -128,7 +134,7 @@ var question = &mcp.ElicitParams{Message: "What is your name?", RequestedSchema:
 const token = "zq-token-of-the-server"
 
 // program returns mcpchain as a command, or the server alone without arguments.
-func program(t *testing.T, args ...string) (*exec.Cmd, *stderr) {
+func program(t testing.TB, args ...string) (*exec.Cmd, *stderr) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "test-server")
 	if len(args) > 0 {

@@ -41,6 +41,9 @@ type Place struct {
 	tools  table.Brief[pageKey, *Page]
 }
 
+// Forget forgets what the server has listed: it lists something else now.
+func (o *Place) Forget() { o.tools.Forget(time.Since(epoch)) }
+
 // A Server is the server of a call, as its caller may see it.
 type Server struct{ Caller }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -94,6 +95,10 @@ func testServer(t *testing.T) {
 	require.Equal(t, 6, c.asked, "the page where it stood")
 	require.Equal(t, []string{"a", "b", "c"}, slices.Concat(Server{c}.Names()...))
 	require.Equal(t, 7, c.asked, "the page that is not remembered")
+	time.Sleep(time.Nanosecond)
+	c.place.Forget()
+	_, ok = Server{c}.Remembered(nil)
+	require.False(t, ok, "the server said that it lists something else")
 }
 
 // TestServerOfWhatIsMissing: without a place, a list or the tool there is an error.

@@ -39,7 +39,7 @@ func manyTools() *table {
 			call := connectToMany(s.mw, n)
 			failures = append(failures, call(toolName(n-1), rightOrder))
 			wrong = append(wrong, call(toolName(n-1), wrongOrder))
-			unknown = append(unknown, call("tool_0000x", rightOrder))
+			unknown = append(unknown, call("tol_00005", rightOrder)) // all names have to be looked at, as if the first half is mistyped
 		}
 		t.add(s.name, slices.Concat(failures, wrong, unknown))
 	}

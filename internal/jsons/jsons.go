@@ -60,7 +60,7 @@ func (e *Error) Error() string { return "jsons: " + e.Reason }
 // because some readers take them for the end of the message.
 func Strict(text []byte, shape Shape) (*Document, error) {
 	d, err := read(text, shape, true)
-	if err == nil && bytes.ContainsAny(text, "\r\n") {
+	if err == nil && HasBreak(text) {
 		return read(withoutBreaks(text), shape, true)
 	}
 	return d, err
@@ -70,6 +70,11 @@ func Strict(text []byte, shape Shape) (*Document, error) {
 // stand twice; see [Document.Values]. Its text is the very slice.
 func Tolerant(text []byte, shape Shape) (*Document, error) { return read(text, shape, false) }
 
+// HasBreak reports whether a text has a CR or LF. Two searches for one byte are faster than one for both.
+func HasBreak(text []byte) bool {
+	return bytes.IndexByte(text, '\n') >= 0 || bytes.IndexByte(text, '\r') >= 0
+}
+
 // withoutBreaks returns valid JSON without CR and LF, which stand between its tokens only.
 func withoutBreaks(text []byte) []byte {
 	return slices.DeleteFunc(bytes.Clone(text), func(b byte) bool { return b == '\r' || b == '\n' })
@@ -78,7 +83,8 @@ func withoutBreaks(text []byte) []byte {
 func read(text []byte, shape Shape, strict bool) (*Document, error) {
 	notJSON := &Error{Reason: "it is not JSON", Syntax: true}
 	r := newReader(text, strict)
-	if !utf8.Valid(text) {
+	defer r.close()
+	if strict && !utf8.Valid(text) {
 		r.refuse("it is not UTF-8")
 	}
 	if r.dec.PeekKind() != '{' {

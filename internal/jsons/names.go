@@ -1,15 +1,27 @@
 package jsons
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // folded returns two names that differ in their case only, or not at all.
 func folded(names []string) (one, other string, found bool) {
+	if len(names) <= 8 { // as most objects have, for which a table costs more
+		for i, name := range names {
+			for _, before := range names[:i] {
+				if strings.EqualFold(before, name) {
+					return before, name, true
+				}
+			}
+		}
+		return "", "", false
+	}
 	seen := make(map[string]string, len(names))
 	for _, name := range names {
 		key := strings.Map(leastFold, name)
@@ -41,6 +53,9 @@ func Text(raw json.RawMessage) (string, bool) {
 
 // text decodes a valid text of JSON.
 func text(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1])
+	}
 	decoded, _ := jsontext.AppendUnquote(nil, raw) // the error says that something was replaced
 	return string(decoded)
 }

@@ -3,6 +3,7 @@ package jsons
 import (
 	"bytes"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -18,9 +19,21 @@ type reader struct {
 	values, members int
 }
 
+// decoders keeps what decoders have allocated, which is most of what a short message costs.
+var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(nothing) }}
+
+var nothing = bytes.NewReader(nil)
+
 func newReader(text []byte, strict bool) *reader {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(!strict), jsontext.AllowInvalidUTF8(true))
-	return &reader{text: text, strict: strict, dec: dec}
+	r := &reader{text: text, strict: strict, dec: decoders.Get().(*jsontext.Decoder)}
+	r.dec.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(!strict), jsontext.AllowInvalidUTF8(true))
+	return r
+}
+
+// close gives the decoder back, without the text.
+func (r *reader) close() {
+	r.dec.Reset(nothing)
+	decoders.Put(r.dec)
 }
 
 func (r *reader) refuse(why string) {

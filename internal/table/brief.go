@@ -26,11 +26,13 @@ type Sized interface {
 // value that several entries have is counted once. Points in time are durations since any moment,
 // the same for a whole table. The zero value is ready for use, and must not be copied.
 type Brief[K comparable, V Sized] struct {
-	mu    sync.RWMutex
-	of    map[K]brief[V]
-	held  map[V]int // how many entries have a value
-	size  int
-	swept time.Duration
+	mu     sync.RWMutex
+	of     map[K]brief[V]
+	held   map[V]int // how many entries have a value
+	size   int
+	swept  time.Duration
+	since  time.Duration // see Forget
+	forgot bool
 }
 
 type brief[V any] struct {
@@ -67,7 +69,7 @@ func (b *Brief[K, V]) Put(key K, v V, at time.Duration) {
 			}
 		}
 	}
-	if have, ok := b.of[key]; ok && have.at > at {
+	if have, ok := b.of[key]; ok && have.at > at || b.forgot && at <= b.since {
 		return // a look-up that began later has answered sooner
 	}
 	b.drop(key)
@@ -81,6 +83,15 @@ func (b *Brief[K, V]) Put(key K, v V, at time.Duration) {
 		b.size += v.Size()
 	}
 	b.held[v]++
+}
+
+// Forget removes all entries. What was true at a time before now is not taken any more.
+func (b *Brief[K, V]) Forget(now time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.of)
+	clear(b.held)
+	b.size, b.since, b.forgot = 0, now, true
 }
 
 // drop removes an entry, if there is one.

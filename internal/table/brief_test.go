@@ -45,6 +45,23 @@ func TestBrief(t *testing.T) {
 	require.Equal(t, table.MaxBrief, b.Len(), "what is there needs no room")
 }
 
+// TestBriefForgets: also what was asked for before and is put in later.
+func TestBriefForgets(t *testing.T) {
+	var b table.Brief[int, text]
+	start := -time.Hour
+	b.Put(1, "a", start)
+	b.Forget(start + 1)
+	_, ok := b.Get(1, start+1)
+	require.False(t, ok)
+	b.Put(1, "b", start+1)
+	_, ok = b.Get(1, start+1)
+	require.False(t, ok)
+	b.Put(1, "c", start+2)
+	v, ok := b.Get(1, start+2)
+	require.True(t, ok)
+	require.Equal(t, text("c"), v)
+}
+
 // TestBriefIsBoundedBySize: what several entries have counts once, and what none has any more does not.
 func TestBriefIsBoundedBySize(t *testing.T) {
 	quarter := func(c byte) text { return text(bytes.Repeat([]byte{c}, table.MaxSize/4)) }

@@ -7,15 +7,16 @@ const Prefix = "io.github.mcpchain/"
 
 // The keys in a _meta.
 const (
-	ErrorKey     = Prefix + "error"           // the machine form of a failure
-	StepsKey     = Prefix + "next_steps"      // what a successful result suggests
-	AttemptKey   = Prefix + "attempt"         // of a request: how often its caller has made this call, from 1
-	AttemptsKey  = Prefix + "attempts"        // of an answer: how often the handler was run for it, from 2
-	KeyKey       = Prefix + "idempotency_key" // of a request: the key under which it is made, see package replay; of a listed tool: true where keys are kept
-	ReferenceKey = Prefix + "reference"       // of a successful answer: the ID of the call
-	ReplayedKey  = Prefix + "replayed"        // of an answer: it is that of an earlier call
-	DegradedKey  = Prefix + "degraded"        // of an answer: which of its parts are missing or old, see package degrade
-	LeftOutKey   = Prefix + "left_out"        // of an answer: what was too large for it, see package budget
+	ErrorKey      = Prefix + "error"              // the machine form of a failure
+	StepsKey      = Prefix + "next_steps"         // what a successful result suggests
+	AttemptKey    = Prefix + "attempt"            // of a request: how often its caller has made this call, from 1
+	AttemptsKey   = Prefix + "attempts"           // of an answer: how often the handler was run for it, from 2
+	KeyKey        = Prefix + "idempotency_key"    // of a request: the key under which it is made, see package replay; of a listed tool: true where keys are kept
+	ReferenceKey  = Prefix + "reference"          // of a successful answer: the ID of the call
+	ReplayedKey   = Prefix + "replayed"           // of an answer: it is that of an earlier call
+	DegradedKey   = Prefix + "degraded"           // of an answer: which of its parts are missing or old, see package degrade
+	LeftOutKey    = Prefix + "left_out"           // of an answer: what was too large for it, see package budget
+	StructuredKey = Prefix + "structured_content" // of a failed answer: the structured content that its tool's output schema forbids
 
 )
 

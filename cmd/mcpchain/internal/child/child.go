@@ -23,10 +23,9 @@ type Process struct {
 	In  io.WriteCloser // its standard input
 	Out io.ReadCloser  // its standard output; it ends soon after the process
 
-	cmd   *exec.Cmd
-	out   *os.File
-	guard *exec.Cmd // ends the group when this process was killed; nil where there is none
-	hold  io.Closer // what keeps the guard waiting
+	cmd     *exec.Cmd
+	out     *os.File
+	release func() // ends the guard of the group, which ends it when this process was killed
 
 	ended chan struct{}
 }
@@ -64,7 +63,7 @@ func Start(c Command) (*Process, error) {
 	_ = errW.Close()
 	p := &Process{In: inW, cmd: cmd, out: outR, ended: make(chan struct{})}
 	p.Out = output{p}
-	p.guard, p.hold = guarded(cmd)
+	p.release = guarded(cmd)
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
@@ -81,11 +80,7 @@ const lingering = 500 * time.Millisecond
 func (p *Process) wait(copied <-chan struct{}, stderr io.Closer) {
 	_ = p.cmd.Wait() // its state says how it ended
 	killGroup(p.cmd)
-	if p.guard != nil {
-		_ = p.guard.Process.Kill()
-		_ = p.guard.Wait()
-		_ = p.hold.Close()
-	}
+	p.release()
 	select {
 	case <-copied:
 	case <-time.After(lingering):

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,11 +26,24 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CHILD_TEST_PARENT") == "" {
 		os.Exit(m.Run())
 	}
-	p, err := child.Start(child.Command{Args: []string{"/bin/sh", "-c", "trap '' TERM HUP; sleep 600 & echo $!; wait"}, Stderr: os.Stderr})
-	if err != nil {
-		panic(err)
+	parent()
+}
+
+// parent starts a server that ends and two that do not, and prints what these have started.
+func parent() {
+	start := func(script string) *child.Process {
+		p, err := child.Start(child.Command{Args: []string{"/bin/sh", "-c", script}, Stderr: os.Stderr})
+		if err != nil {
+			panic(err)
+		}
+		return p
 	}
-	_, _ = io.Copy(os.Stdout, p.Out)
+	const stays = "trap '' TERM HUP; sleep 600 & echo $!; wait"
+	first := start(stays)
+	<-start("exit 0").Ended()
+	second := start(stays)
+	go func() { _, _ = io.Copy(os.Stdout, first.Out) }()
+	_, _ = io.Copy(os.Stdout, second.Out)
 }
 
 type safeBuffer struct {
@@ -130,14 +144,50 @@ func TestNoOrphanOfAKilledParent(t *testing.T) {
 	out, err := parent.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, parent.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	grandchild, err := strconv.Atoi(strings.TrimSpace(line))
-	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(grandchild, 0))
+	lines := bufio.NewReader(out)
+	var grandchildren []int
+	for range 2 {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		pid, err := strconv.Atoi(strings.TrimSpace(line))
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, 0))
+		grandchildren = append(grandchildren, pid)
+	}
+	if children := childrenOf(parent.Process.Pid); children > 0 {
+		require.Equal(t, 3, children, "two servers, and one guard")
+	}
 	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait()
-	gone(t, grandchild)
+	for _, pid := range grandchildren {
+		gone(t, pid)
+	}
+}
+
+// A guard that is gone is replaced by another one.
+func TestAGuardThatIsKilled(t *testing.T) {
+	p, _ := start(t, "exec sleep 600")
+	child.KillGuard()
+	other, _ := start(t, "exec sleep 600")
+	require.ElementsMatch(t, []int{p.PID(), other.PID()}, child.Guarded())
+	p.Kill()
+	<-p.Ended()
+	require.Equal(t, []int{other.PID()}, child.Guarded())
+	other.Kill()
+	<-other.Ended()
+	require.Empty(t, child.Guarded())
+}
+
+// childrenOf returns how many children a process has, zero where the system does not say it.
+func childrenOf(pid int) (n int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		stat, _ := os.ReadFile(name)
+		if _, after, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(after[2:], strconv.Itoa(pid)+" ") {
+			n++
+		}
+	}
+	return n
 }
 
 func TestStopInAHurry(t *testing.T) {

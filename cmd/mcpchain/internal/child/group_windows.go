@@ -1,7 +1,6 @@
 package child
 
 import (
-	"io"
 	"os"
 	"os/exec"
 
@@ -15,9 +14,9 @@ func killGroup(cmd *exec.Cmd) { spawn.Kill(cmd) }
 func endGroup(cmd *exec.Cmd) { spawn.Kill(cmd) } // there is no gentler way
 
 // guarded needs no guard: Windows ends what is in a job with this process.
-func guarded(cmd *exec.Cmd) (guard *exec.Cmd, hold io.Closer) {
+func guarded(cmd *exec.Cmd) (release func()) {
 	spawn.Begin(cmd)
-	return nil, nil
+	return func() {}
 }
 
 func status(state *os.ProcessState) int { return state.ExitCode() }

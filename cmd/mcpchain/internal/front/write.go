@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 )
 
 // quiet is how long a stream says nothing at most: proxies end connections that do.
@@ -111,7 +113,7 @@ const longEvent = 64 << 10
 
 // event writes an event of a stream.
 func (o *output) event(s *stream, e event) error {
-	if len(e.m.Line) < longEvent || e.m.Error != nil || bytes.ContainsAny(e.m.Line, "\r\n") {
+	if len(e.m.Line) < longEvent || e.m.Error != nil || jsons.HasBreak(e.m.Line) {
 		return o.write(s.written(e))
 	}
 	return errors.Join(o.write(s.head(e, 0)), o.write(e.m.Line), o.write([]byte("\n\n")))

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/ask"
 	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/table"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -58,11 +56,7 @@ func (p *Proxy) onlyReads(ctx context.Context, req mcp.Request) (bool, error) {
 	if c == nil {
 		return false, nil
 	}
-	look := c.Server().Tool
-	if time.Duration(now()-p.relists.Load()) <= table.Lasts { // what is remembered may be from before
-		look = c.Server().ToolNow
-	}
-	tool, err := look(nil)
+	tool, err := c.Server().Tool(nil)
 	return err == nil && tool.Annotations != nil && tool.Annotations.ReadOnlyHint, err
 }
 

@@ -153,7 +153,13 @@ func notRunningError(wait time.Duration) error {
 	return f.WithRetry(retry)
 }
 
-// An unsentError is the failure of a request that was not sent, because no session begins with a server over HTTP.
+// otherVersionError is for requests of a session with which a server that was started again cannot go on.
+func otherVersionError(agreed, now string) error {
+	text := "the server was started again and speaks version " + words.Quote(now, maxClip) + " of the protocol now, and this session began with " + words.Quote(agreed, maxClip)
+	return &unsentError{fault.New(fault.KindServiceUnavailable, text).WithParty(fault.PartyServer).Never("The client has to connect anew")}
+}
+
+// An unsentError is the failure of a request that was not sent, because no session begins with the server.
 // The error in it says why, and when to call again.
 type unsentError struct{ error }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -13,29 +14,30 @@ import (
 	"github.com/mcpchain/mcpchain/internal/classify"
 	"github.com/mcpchain/mcpchain/internal/failure"
 	"github.com/mcpchain/mcpchain/internal/near"
+	"github.com/mcpchain/mcpchain/internal/wire"
 	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // asServed says that what the server says of a failure stays whole.
 var asServed = &call.Settings{KeepBlocks: true}
 
-// legal returns a failed result without structured content that the output schema of the tool forbids:
-// some clients drop such a result, with all that it says.
-func (p *Proxy) legal(ctx context.Context, res *mcp.CallToolResult) *mcp.CallToolResult {
+// legal returns a failed result whose structured content the output schema of the tool forbids with that content
+// in its _meta: some clients drop such a result, with all that it says. raw is the content as the server wrote it.
+func (p *Proxy) legal(ctx context.Context, res *mcp.CallToolResult, raw json.RawMessage) *mcp.CallToolResult {
 	c := call.FromContext(ctx)
 	if res.StructuredContent == nil || c == nil {
-		return res
-	}
-	raw, err := json.Marshal(res.StructuredContent)
-	if err != nil {
 		return res
 	}
 	if valid := c.Server().Output(&p.outputs, nil); valid == nil || valid(raw) {
 		return res
 	}
-	without := *res
-	without.StructuredContent = nil
-	return &without
+	cp := *res
+	cp.StructuredContent, cp.Meta = nil, maps.Clone(res.Meta)
+	if cp.Meta == nil {
+		cp.Meta = mcp.Meta{}
+	}
+	cp.Meta[wire.StructuredKey] = raw
+	return &cp
 }
 
 // maxWords is how many bytes of text a failure of the server may have. More is of no use to a model, which pays for

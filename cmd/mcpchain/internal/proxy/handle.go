@@ -31,6 +31,9 @@ type Tools struct {
 func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	c, _ := ctx.Value(callKey{}).(*request)
 	outer := call.FromContext(ctx)
+	if outer != nil && p.place.Load() == nil {
+		p.place.Store(outer.Place()) // one chain has one
+	}
 	if outer != nil && outer.Quiet() || c == nil || method != c.Method {
 		return p.lookup(ctx, method, req)
 	}
@@ -65,7 +68,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	shown := p.result(method, r.m)
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
-		if legal := p.legal(ctx, p.clippedResult(tool)); legal != tool {
+		if legal := p.legal(ctx, p.clippedResult(tool), r.m.Value("result", "structuredContent")); legal != tool {
 			if r.result, err = merged(r.result, tool, legal); err != nil {
 				return nil, err
 			}

@@ -1,15 +1,19 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -24,9 +28,13 @@ const (
 // errNotInTime says that the server did not list anything in time.
 var errNotInTime = errors.New("the server did not list anything in time")
 
-// moment is how long what the server has listed answers the same question of other middlewares. Those
-// that explain one failure ask one after the other.
-const moment = 100 * time.Millisecond
+// What the server has listed answers the same question of other middlewares for a moment: those that explain one
+// failure ask one after the other. A long list that takes the server some time answers it for so many times that
+// time, so that a server whose calls fail all the time has little to do with lists.
+const (
+	moment = 100 * time.Millisecond
+	times  = 20
+)
 
 // A look is one question of the middlewares to the server. Equal questions at the same time share it.
 type look struct {
@@ -109,12 +117,13 @@ func (p *Proxy) look(method string, req mcp.Request, caller string, guard bool) 
 	}
 	l := &look{done: make(chan struct{}), err: errNotInTime}
 	p.looks[key] = l
+	began := time.Now()
 	go func() {
 		defer p.guard(func() {})
 		defer func() {
 			close(l.done)
 			if l.err == nil {
-				time.AfterFunc(moment, func() { p.forgetLook(key, l) })
+				time.AfterFunc(max(moment, times*time.Since(began)), func() { p.forgetLook(key, l) })
 			} else {
 				p.forgetLook(key, l)
 			}
@@ -137,11 +146,48 @@ func (p *Proxy) forgetLook(key string, l *look) {
 // listChanged forgets what the server has listed if a notification says that it lists something else now.
 func (p *Proxy) listChanged(method string) {
 	if p.lists.changed(method) {
-		p.relists.Store(now())
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		clear(p.looks)
+		p.forgetRemembered() // last: what is asked from now on joins no question of before
 	}
+}
+
+func (p *Proxy) forgetRemembered() {
+	if place := p.place.Load(); place != nil {
+		place.Forget()
+	}
+}
+
+// compare tells the client which lists of the server have changed since the run before, as far as anybody has read
+// them, and the server says that it announces such changes: the new run does not know that there was another one.
+func (p *Proxy) compare(before map[string]json.RawMessage) {
+	defer p.guard(func() {})
+	ctx, cancel := context.WithTimeoutCause(p.life, guardWait, errNotInTime)
+	defer cancel()
+	for _, what := range p.session.announced() {
+		for key, was := range before {
+			cursor, ok := strings.CutPrefix(key, what+"/list ")
+			if !ok {
+				continue
+			}
+			params := marshal(mcp.ListToolsParams{Cursor: cursor}) // the others have the same
+			r, err := p.read(ctx, by(p.session.caller(), rpc.Request(rpc.NumberID(0), what+"/list", params)))
+			if err == nil && r.err == nil && r.wire == nil && !same(was, r.result) {
+				changed := rpc.Request(nil, "notifications/"+what+"/list_changed", nil)
+				p.listChanged(changed.Method)
+				p.write(changed)
+				break
+			}
+		}
+	}
+}
+
+// same reports whether two values are the same but for white space and the order of their members.
+func same(one, other json.RawMessage) bool {
+	a, errA := jsons.Canonical(one)
+	b, errB := jsons.Canonical(other)
+	return bytes.Equal(one, other) || errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // list asks the server for a list, waits for it, and keeps it.

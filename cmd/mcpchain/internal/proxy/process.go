@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/child"
@@ -46,19 +45,18 @@ func (p *Proxy) beginRun() (Server, error) {
 		return nil, err
 	}
 	p.Logger.Info("the server runs", slog.Int("pid", c.PID()))
-	return &process{Process: c, Messages: rpc.NewMessages(c.Out, p.MaxAnswer)}, nil
+	return &process{Process: c, Messages: rpc.NewMessages(c.Out, p.MaxAnswer), to: rpc.NewWriter(c.In)}, nil
 }
 
 // A process is a Server that was started, over stdio.
 type process struct {
 	*child.Process
 	*rpc.Messages
+
+	to *rpc.Writer
 }
 
-func (p *process) Write(m *rpc.Message) error {
-	_, err := p.In.Write(append(slices.Clip(m.Line), '\n'))
-	return err
-}
+func (p *process) Write(m *rpc.Message) error { return p.to.Write(m) }
 
 func (p *process) EndInput() { _ = p.In.Close() }
 

@@ -81,7 +81,6 @@ type Proxy struct {
 	stderr  *stderr
 	serial  chan struct{}
 	asked   atomic.Int64    // when the client last sent a request
-	relists atomic.Int64    // when the server last said that it lists other tools, or was started; see now
 	life    context.Context //nolint:containedctx // that of the program, not of a call
 	finish  context.CancelFunc
 	gone    chan struct{} // closed when the client reads no more
@@ -94,17 +93,20 @@ type Proxy struct {
 	asking  chan struct{}     // closed when the client has asked something
 	silent  table.Names[bool] // the calls during which a run was ended because it was silent, see sameCall
 	outputs ask.Outputs
+	place   atomic.Pointer[ask.Place] // what the middlewares remember of what the server lists; nil before the first call
 
 	mu      sync.Mutex
 	up      *upstream
 	changed chan struct{} // closed when up changes
 	back    time.Time     // when a server that has ended is started again
 	why     error         // why it could not be, nil if it was not tried
-	never   error         // what every request fails with: the server ended before it answered anything
+	never   error         // what every request fails with: the server ended before it answered anything, or speaks another version
 	calls   map[string]*request
-	passed  []<-chan struct{} // closed when what the server wrote last is written to the client
-	line    <-chan struct{}   // the same of its last line that was not an answer
-	waits   map[string]waits  // the requests of the server that the client has not answered
+	tokens  map[string]*request // by the keys of the tokens under which they want to hear of their progress
+	tasks   table.Names[bool]   // tokens of calls that were answered with a task, which goes on
+	passed  []<-chan struct{}   // closed when what the server wrote last is written to the client
+	line    <-chan struct{}     // the same of its last line that was not an answer
+	waits   map[string]waits    // the requests of the server that the client has not answered
 	session session
 	lists   lists
 	looks   map[string]*look // what the server is asked now on behalf of the middlewares
@@ -122,7 +124,7 @@ func New(opts Options) *Proxy {
 		Options: opts, stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
 		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), asking: make(chan struct{}),
 		held:  make(chan struct{}, maxHeld),
-		looks: map[string]*look{}, calls: map[string]*request{}, waits: map[string]waits{},
+		looks: map[string]*look{}, calls: map[string]*request{}, tokens: map[string]*request{}, waits: map[string]waits{},
 	}
 	p.life, p.finish = context.WithCancel(context.Background())
 	p.session.proxy = p
@@ -275,7 +277,9 @@ func (p *Proxy) supervise(up *upstream) int {
 			p.mu.Unlock()
 			continue
 		}
+		before := p.lists.all()
 		p.publish(up)
+		go p.compare(before)
 		if p.ending() { // end may not have seen it
 			up.process.Stop(0)
 		}
@@ -289,8 +293,8 @@ func (p *Proxy) publish(up *upstream) {
 	if up.gone { // it did not even last until now
 		return
 	}
-	p.relists.Store(now())
-	p.up, p.why = up, nil
+	p.forgetRemembered() // which the run before had listed
+	p.up, p.why, p.never = up, nil, nil
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -391,6 +395,11 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 	p.listChanged(m.Method)
 	written := make(chan struct{})
 	p.mu.Lock()
+	if m.Method == "notifications/progress" && !p.wanted(m, written) {
+		p.mu.Unlock()
+		p.Logger.Debug("a notification of progress that nobody wants was dropped", slog.String("token", p.clip(m.Value("params", "progressToken"))))
+		return
+	}
 	before := slices.DeleteFunc(p.passed, isClosed)
 	p.passed, p.line = []<-chan struct{}{written}, written
 	p.mu.Unlock()
@@ -411,6 +420,31 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 		}
 		write()
 	})
+}
+
+// wanted reports whether a client that is told of a progress still waits for it: some end their connection at
+// another one. Its call is not answered before written is closed. The caller holds the lock.
+func (p *Proxy) wanted(m *rpc.Message, written <-chan struct{}) bool {
+	key := rpc.ID(m.Value("params", "progressToken")).Key()
+	if c := p.tokens[key]; c != nil {
+		c.after = written
+		return true
+	}
+	task, _ := p.tasks.Get(key)
+	return task
+}
+
+// endProgress notes that the server tells nothing more of the progress of a call, unless that is a task now. The
+// caller holds the lock.
+func (p *Proxy) endProgress(c *request, answer *rpc.Message) {
+	key := c.Token().Key()
+	if key == "" || p.tokens[key] != c {
+		return
+	}
+	delete(p.tokens, key)
+	if answer != nil && (answer.Value("result", "task") != nil || answer.Text("result", "resultType") == "task") {
+		p.tasks.Put(key, true)
+	}
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -434,6 +468,7 @@ func (p *Proxy) answers(m *rpc.Message) {
 	c.after = p.line
 	if m.Error == nil && !m.IsError() {
 		c.passed = true
+		p.endProgress(c, m)
 		p.passed = append(slices.DeleteFunc(p.passed, isClosed), c.done)
 	}
 }
@@ -586,6 +621,9 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 		return
 	}
 	p.calls[key] = c
+	if token := m.Token(); token != nil {
+		p.tokens[token.Key()] = c
+	}
 	p.mu.Unlock()
 	p.asked.Store(now())
 	p.running.Go(func() {
@@ -639,6 +677,7 @@ func (p *Proxy) forget(c *request) (after <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.calls, c.ID.Key())
+	p.endProgress(c, nil)
 	return c.after
 }
 

@@ -231,15 +231,43 @@ func TestTheOtherDirection(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":"q1","result":{"action":"accept"}}`)
 	require.Contains(t, c.answer("1"), "the client says")
 
-	c.send(callLine("2", "progress", `{}`))
-	require.Contains(t, <-c.lines, "notifications/progress")
-	require.Contains(t, <-c.lines, "done")
-
 	for range 20 { // what follows an answer does not pass it
 		c.send(callLine("3", "after", `{}`))
 		require.Contains(t, <-c.lines, "done")
 		require.Contains(t, <-c.lines, "list_changed")
 	}
+}
+
+// Some clients end their connection at progress of which they know nothing: under a token that they have not given,
+// or that of a call that was answered.
+func TestProgress(t *testing.T) {
+	c := initialized(t)
+	id := 0
+	for _, one := range []struct{ tool, token, want string }{
+		{"progress", `"t"`, "^PA$"}, {"progress_failure", `"t"`, "^P+A$"}, // the call is open until its failure is explained
+		{"progress", `"T"`, "^A$"}, {"progress", `7`, "^A$"}, {"progress", `"t"`, "^PA$"},
+		{"progress_task", `"t"`, "^PAP$"}, // which goes on
+	} {
+		for range 20 {
+			id++
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"_meta":{"progressToken":%s}}}`, id, one.tool, one.token))
+			seen, last := "", false
+			for !last || !strings.Contains(seen, "A") {
+				switch line := <-c.lines; {
+				case strings.Contains(line, "notifications/progress"):
+					require.Contains(t, line, `"progressToken":"t"`)
+					seen += "P"
+				case strings.Contains(line, "notifications/message"):
+					last = true
+				default:
+					seen += "A"
+					require.Contains(t, line, fmt.Sprintf(`"id":%d,`, id))
+				}
+			}
+			require.Regexp(t, one.want, seen, one.tool+one.token)
+		}
+	}
+	require.Empty(t, c.lines)
 }
 
 // Every call that runs when the server is killed is answered once, and the next server knows what the

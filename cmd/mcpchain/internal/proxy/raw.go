@@ -210,6 +210,13 @@ func (l *lists) get(method string, req mcp.Request, guard bool) json.RawMessage 
 	return l.kept[key]
 }
 
+// all returns what is kept.
+func (l *lists) all() map[string]json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.kept)
+}
+
 // ended notes that the run has ended which has listed what is kept.
 func (l *lists) ended() {
 	l.mu.Lock()

@@ -254,13 +254,14 @@ func TestAFailureKeepsItsBlocks(t *testing.T) {
 	require.Contains(t, textOf(t, line), "cannot sign in with [redacted]\n"+why)
 	require.NotContains(t, line, "zq-canary")
 
-	// Structured content goes if the output schema forbids it, whatever the arguments are.
+	// Structured content goes to the _meta if the output schema forbids it, whatever the arguments are.
 	for name, stays := range map[string]bool{"typed": false, "typed_well": true, "untyped": true} {
 		for _, args := range []string{`{}`, `{"pid":1}`} {
-			blocks, _, structured = content(c.call(`"t"`, name, args))
+			blocks, meta, structured = content(c.call(`"t"`, name, args))
 			require.Len(t, blocks, 1)
 			require.True(t, strings.HasPrefix(textIn(blocks[0]), "rejected"))
 			require.Equal(t, stays, structured != nil, "%s %s", name, args)
+			require.Equal(t, !stays, strings.Contains(string(meta), `"io.github.mcpchain/structured_content":{"code":7}`), "%s %s %s", name, args, meta)
 		}
 	}
 }

@@ -36,12 +36,22 @@ type fakeServer struct {
 	seen    []string // the methods, in the order in which they came
 	waiting map[string]json.RawMessage
 	level   string
+	changed bool // it lists something else now
 }
 
 func (s *fakeServer) raw(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = os.Stdout.WriteString(line + "\n")
+}
+
+// asked returns the version that a client asks for.
+func (s *fakeServer) asked(params json.RawMessage) string {
+	var p struct {
+		Version string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(params, &p)
+	return p.Version
 }
 
 func (s *fakeServer) result(id json.RawMessage, result string) {
@@ -88,6 +98,9 @@ func serve() {
 
 func (s *fakeServer) handle(m message) {
 	if os.Getenv("PROXY_TEST_SERVER") == "says" && s.says(m) {
+		return
+	}
+	if os.Getenv("PROXY_TEST_SERVER") == "restarts" && s.restarts(m) {
 		return
 	}
 	switch m.Method {
@@ -215,9 +228,19 @@ func (s *fakeServer) call(m message) {
 		s.raw(`{"jsonrpc":"2.0","id":"q2","method":"elicitation/create","params":{"message":"name?"}}`)
 		s.raw(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q2"}}`)
 		s.text(m.ID, "done", false)
-	case "progress":
-		s.raw(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}`)
-		s.text(m.ID, "done", false)
+	case "progress", "progress_failure", "progress_task":
+		progress := func(token string) {
+			s.raw(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":1}}`)
+		}
+		progress(`"t"`)
+		progress(`"nobody's"`)
+		if p.Name == "progress_task" {
+			s.result(m.ID, `{"task":{"taskId":"1","status":"working"}}`)
+		} else {
+			s.text(m.ID, "done", p.Name == "progress_failure")
+		}
+		progress(`"t"`)
+		s.raw(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"the last"}}`)
 	case "after":
 		s.text(m.ID, "done", false)
 		s.raw(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)

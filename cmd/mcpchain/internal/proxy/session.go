@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/jsons"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -24,11 +25,14 @@ type session struct {
 	proxy *Proxy
 
 	mu         sync.Mutex
-	initialize *rpc.Message // of the client; nil if it has not sent one
+	initialize *rpc.Message // of the client, with the version on which the server agreed; nil if it has not sent one
+	version    string       // that one
+	announces  []string     // what of it the server says when it lists something else: "tools", "prompts", "resources"
 	ready      *rpc.Message
 	level      *rpc.Message
-	subscribed []subscription // in their order
-	answered   string         // the Authorization of the last request that has succeeded
+	subscribed []subscription       // in their order
+	silent     map[*rpc.Message]int // how often a run was silent when it was told one of these
+	answered   string               // the Authorization of the last request that has succeeded
 
 	sdk *mcp.ServerSession // what the middlewares know the client by
 }
@@ -84,6 +88,13 @@ func (s *session) caller() string {
 	return s.answered
 }
 
+// announced returns of which lists the server says that they have changed.
+func (s *session) announced() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.announces
+}
+
 // by returns a message that is sent with an Authorization.
 func by(authorization string, m *rpc.Message) *rpc.Message {
 	cp := *m
@@ -103,8 +114,12 @@ func (s *session) begin(m *rpc.Message, result json.RawMessage) {
 	var agreed struct {
 		Version string `json:"protocolVersion"`
 	}
+	var can struct {
+		Capabilities map[string]json.RawMessage `json:"capabilities"`
+	}
 	_ = rpc.Unmarshal(m.Params, params) // the server has understood it
 	_ = rpc.Unmarshal(result, &agreed)
+	_ = rpc.Unmarshal(result, &can) // what cannot be read is not announced
 	params.ProtocolVersion = agreed.Version
 	sdk := newSession(params, s.proxy.Session)
 	s.mu.Lock()
@@ -112,7 +127,18 @@ func (s *session) begin(m *rpc.Message, result json.RawMessage) {
 	if s.sdk != nil {
 		_ = s.sdk.Close()
 	}
-	s.initialize, s.sdk = m, sdk
+	s.initialize, s.version, s.sdk, s.announces = m, agreed.Version, sdk, nil
+	if s.version != "" {
+		s.initialize = m.With(jsons.Quoted(s.version), "params", "protocolVersion")
+	}
+	for _, what := range []string{"tools", "prompts", "resources"} {
+		var one struct {
+			ListChanged bool `json:"listChanged"`
+		}
+		if rpc.Unmarshal(can.Capabilities[what], &one) == nil && one.ListChanged {
+			s.announces = append(s.announces, what)
+		}
+	}
 }
 
 // close ends what the session of the SDK runs.
@@ -213,7 +239,7 @@ const restoring = 60 * time.Second
 // restore tells a new run of the server what the one before it was told.
 func (s *session) restore(up *upstream) error {
 	s.mu.Lock()
-	initialize, ready := s.initialize, s.ready
+	initialize, version, ready := s.initialize, s.version, s.ready
 	var rest []*rpc.Message
 	if s.level != nil {
 		rest = append(rest, s.level)
@@ -228,10 +254,17 @@ func (s *session) restore(up *upstream) error {
 		if !up.ours {
 			ctx, cancel = context.WithTimeoutCause(ctx, restoring, late)
 		}
-		wire, err := s.repeat(ctx, up, initialize)
+		answer, wire, err := s.repeat(ctx, up, initialize)
 		cancel()
 		if err = cmp.Or(err, wire); err != nil {
 			return fmt.Errorf("initialize: %w", err)
+		}
+		if now := answer.Text("result", "protocolVersion"); now != "" && now != version { // such as an update: the client would not understand it
+			err := otherVersionError(version, now)
+			s.proxy.mu.Lock()
+			s.proxy.never = err
+			s.proxy.mu.Unlock()
+			return err
 		}
 		if ready != nil {
 			up.send(by(s.caller(), ready))
@@ -240,8 +273,9 @@ func (s *session) restore(up *upstream) error {
 	ctx, cancel := context.WithTimeoutCause(s.proxy.life, restoring, late)
 	defer cancel()
 	for _, m := range rest {
-		wire, err := s.repeat(ctx, up, m)
+		_, wire, err := s.repeat(ctx, up, m)
 		if err != nil {
+			s.silenced(m, err)
 			return fmt.Errorf("what followed initialize: %w", err)
 		}
 		if wire != nil { // such as a resource that has gone: the server is still of use
@@ -251,16 +285,39 @@ func (s *session) restore(up *upstream) error {
 	return nil
 }
 
-// repeat sends a request once more, under an ID of our own. It returns the server's refusal, or why there is no
-// answer.
-func (s *session) repeat(ctx context.Context, up *upstream, m *rpc.Message) (refusal, err error) {
+// silenced forgets what two runs were told and gave no answer to: a server that it silences would be started for ever.
+func (s *session) silenced(m *rpc.Message, err error) {
+	_, silent := errors.AsType[*silentError](err)
+	_, late := errors.AsType[*call.ElsewhereError](err)
+	if !silent && !late || s.proxy.ending() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.silent == nil {
+		s.silent = map[*rpc.Message]int{}
+	}
+	if s.silent[m]++; s.silent[m] < 2 {
+		return
+	}
+	s.proxy.Logger.Warn("the server was silent twice after what it had taken before, which is not sent again", slog.String("method", m.Method))
+	delete(s.silent, m)
+	if s.level == m {
+		s.level = nil
+	}
+	s.subscribed = slices.DeleteFunc(s.subscribed, func(one subscription) bool { return one.m == m })
+}
+
+// repeat sends a request once more, under an ID of our own. It returns the answer, the server's refusal, or why there
+// is no answer.
+func (s *session) repeat(ctx context.Context, up *upstream, m *rpc.Message) (answer *rpc.Message, refusal, err error) {
 	r, err := up.renamed(ctx, by(s.caller(), m), nil)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case r.wire != nil:
-		return r.wire, nil
+		return nil, r.wire, nil
 	default:
-		return nil, r.err
+		return r.m, nil, r.err
 	}
 }

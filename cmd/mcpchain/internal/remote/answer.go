@@ -9,6 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpchain/mcpchain/internal/jsons"
+
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
 
@@ -36,7 +38,7 @@ func messages(body []byte) [][]byte {
 // not in its texts.
 func inLine(message []byte) []byte {
 	message = bytes.TrimPrefix(message, []byte("\ufeff"))
-	if !bytes.ContainsAny(message, "\r\n") {
+	if !jsons.HasBreak(message) {
 		return message
 	}
 	line := bytes.Clone(message)

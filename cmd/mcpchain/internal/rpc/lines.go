@@ -70,6 +70,8 @@ func (r *Reader) next() (line []byte, err error) {
 			long.scan(line)
 			long.scan(part)
 			line = nil
+		case errors.Is(err, bufio.ErrBufferFull) && cap(line)-len(line) < len(part): // more comes
+			line = append(slices.Grow(line, max(2*len(part), len(line))), part...)
 		default:
 			line = append(line, part...)
 		}
@@ -88,8 +90,9 @@ func (r *Reader) next() (line []byte, err error) {
 
 // A Writer writes lines, each whole. It may be used concurrently.
 type Writer struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu   sync.Mutex
+	w    io.Writer
+	line []byte // the last one, whose room the next one has
 }
 
 // NewWriter returns a Writer of lines to w.
@@ -99,9 +102,16 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 func (w *Writer) Write(m *Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := w.w.Write(append(slices.Clip(m.Line), '\n'))
+	line := append(append(w.line[:0], m.Line...), '\n')
+	if w.line = nil; cap(line) <= maxRoom {
+		w.line = line
+	}
+	_, err := w.w.Write(line)
 	return err
 }
+
+// maxRoom bounds what a Writer keeps.
+const maxRoom = 1 << 20
 
 // A scanner reads the members of an object that is too long to be kept, as it passes by. It keeps the "id" of the
 // top level, and whether there is a "method".
