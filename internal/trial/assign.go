@@ -30,7 +30,7 @@ type assignment struct {
 func assign(player int, arms []string) assignment {
 	seed := uint64(20261129)
 	group := rand.New(rand.NewPCG(seed, uint64((player-1)/len(arms))))
-	own := rand.New(rand.NewPCG(seed+1, uint64(player)))              
+	own := rand.New(rand.NewPCG(seed+1, uint64(player)))
 	a := assignment{Arms: map[string]string{}, Letters: map[string]string{}}
 	shift := group.Perm(len(tasks))
 	for i, t := range tasks {

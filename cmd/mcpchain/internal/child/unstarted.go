@@ -39,6 +39,10 @@ func unstarted(args []string, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	var why string
 	switch {
+	case args[0] == "":
+		why = "its name is empty"
+	case strings.HasPrefix(args[0], "~") || strings.Contains(args[0], "$"):
+		why = "no shell replaces \"~\" and \"$\" in its name: write the whole path"
 	case is(exec.ErrDot):
 		why = quoted + " is in the working directory, which is not searched: write " + strconv.Quote("."+string(filepath.Separator)+name)
 	case is(exec.ErrNotFound), is(fs.ErrNotExist):
@@ -67,7 +71,7 @@ func missing(command, name string, path bool) string {
 	dirs, where := filepath.SplitList(os.Getenv("PATH")), "in PATH"
 	if path {
 		if _, err := os.Stat(command); err == nil {
-			return quoted + " is there, but the program that its first line names is not"
+			return quoted + " is there, but not what it is started with: the program in its first line, or the loader of its libraries"
 		}
 		dirs, where = []string{filepath.Dir(command)}, "in its directory"
 	}

@@ -63,10 +63,11 @@ type Config struct {
 	ReadOnly bool     `json:"read_only"`
 	Reads    []string `json:"reads,omitempty"`
 
-	Hang       Duration `json:"hang"`
-	MaxRequest int      `json:"max_request"`
-	MaxAnswer  int      `json:"max_answer"`
-	SecretEnv  []string `json:"secret_env,omitempty"`
+	StartTimeout Duration `json:"start_timeout"`
+	Hang         Duration `json:"hang"`
+	MaxRequest   int      `json:"max_request"`
+	MaxAnswer    int      `json:"max_answer"`
+	SecretEnv    []string `json:"secret_env,omitempty"`
 
 	Redis string `json:"redis,omitempty"`
 	OTel  bool   `json:"otel"`
@@ -86,7 +87,7 @@ const maxLine = 9 << 20
 func Default() *Config {
 	return &Config{
 		Path: "/mcp", Sessions: 100, Idle: Duration(30 * time.Minute), Drain: Duration(20 * time.Second),
-		Hang: Duration(30 * time.Second), MaxRequest: maxLine, MaxAnswer: maxLine,
+		StartTimeout: Duration(5 * time.Minute), Hang: Duration(30 * time.Second), MaxRequest: maxLine, MaxAnswer: maxLine,
 	}
 }
 

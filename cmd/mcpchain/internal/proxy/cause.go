@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ const (
 func (t *tail) add(line string) {
 	t.lines = append(t.lines, clipped(strings.TrimRight(line, " \t\r\n")))
 	if len(t.lines) > maxTail {
-		if names.MatchString(t.lines[0]) { // a dump of many goroutines stands below it
+		if named(t.lines[0]) { // a dump of many goroutines stands below it
 			t.above = slices.Clone(t.lines[:recorded])
 		}
 		t.lines = t.lines[1:]
@@ -49,11 +50,14 @@ func (t *tail) ending() ending {
 	if at := cause(lines, true); at >= 0 {
 		return ending{told(lines, at), true, joined(lines[:min(at+recorded, len(lines))], recorded)}
 	}
-	last := joined(slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return indented(line) || noise.MatchString(line) }), recorded)
-	if last == "" {
-		last = joined(lines, 1)
+	var last []string
+	for _, line := range slices.Backward(lines) {
+		if len(last) < recorded && !indented(line) && !aside(line) {
+			last = append(last, line)
+		}
 	}
-	return ending{last, false, joined(lines, recorded)}
+	slices.Reverse(last)
+	return ending{cmp.Or(joined(last, recorded), joined(lines, 1)), false, joined(lines, recorded)}
 }
 
 // Cause returns the line that names why a program ended, of the end of what it wrote. If no line does, it returns the
@@ -88,19 +92,15 @@ var (
 	// frame is drawn before lines: by Python around a group of exceptions, and by uv.
 	frame = regexp.MustCompile(`^\s+(?:\+ |\| ?|× |│ ?|╰─▶ |├─▶ )`)
 
-	// names matches lines that programs of many languages write when they end of an error.
-	names = regexp.MustCompile(`^(?:Uncaught |\(in promise\) |Unhandled exception\. |Exception in thread "[^"]*" |Caused by: )*[\w$.:]*(?:Error|Exception|Rejection|SystemExit)(?: \[\w+\])?(?::|$)` +
-		`|^(?i:error|fatal|fatal error)(?::|!| -)|^Fatal |^panic: |^thread '.*panicked at|^PHP Fatal|^\*\* \(|^npm (?:error|ERR!) |^docker: |\([A-Z]\w*Error\)$` +
-		`|command not found|: not found$|No such file or directory$|Error response from daemon|the Docker daemon`)
+	// names matches how the lines begin that programs of many languages write when they end of an error. All that is
+	// anchored is quick.
+	names = regexp.MustCompile(`^(?:(?:Uncaught |\(in promise\) |Unhandled exception\. |Exception in thread "[^"]*" |Caused by: )*[\w$.:]*(?:Error|Exception|Rejection|SystemExit)(?: \[\w+\])?(?::|$)` +
+		`|(?i:error|fatal|fatal error)(?::|!| -)|Fatal |panic: |thread '[^']*' .{0,20}panicked at|PHP Fatal|\*\* \(|npm (?:error|ERR!) |docker: )`)
 
-	// says matches lines that may name a cause: the last of them is taken where no line matches names.
-	says = regexp.MustCompile(`(?i)\b(?:error|fatal|fail(?:ed|ure|s)?|exception|panic|cannot|can't|could ?n[o']t|unable|missing|must|requires?d?|refused|denied|invalid|unknown|unsupported|` +
-		`unauthorized|forbidden|expired|timed out|in use|no such|not (?:found|set|installed|supported|allowed|provided|defined|configured|a|available|exist)|no module)\b`)
-
-	// noise matches what stands around the line that names the cause.
-	noise = regexp.MustCompile(`^[^\p{L}]*$|^(?:Node\.js|Bun) v\d|^exit status \d|^npm (?:error|ERR!)(?: +(?:A complete log|Lifecycle|code (?:\d+|ELIFECYCLE)$|errno |syscall |path |dest |workspace |location |command |file |cwd |\d+$|$)|$)` +
-		`|^npm (?:warn|WARN|notice)|^note: |Traceback \(most recent|^During handling|^The above exception|^goroutine \d|^Run '|^See '|^For more information|^Try '|^Require stack|^stack backtrace|^Emitted '` +
-		`|^(?:node:|file:///|/)\S+:\d+$|^\[notice\]|^\(node:\d+\)|^\(Use .node|(?i:exiting\.?$|shutting down)`)
+	// noise matches how the lines begin that stand around the one that names the cause.
+	noise = regexp.MustCompile(`^(?:[^\p{L}]*$|(?:Node\.js|Bun) v\d|exit status \d|npm (?:error|ERR!)(?: +(?:A complete log|Lifecycle|code (?:\d+|ELIFECYCLE)$|errno |syscall |path |dest |workspace |location |command |file |cwd |\d+$|$)|$)` +
+		`|npm (?:warn|WARN|notice)|note: |During handling|The above exception|goroutine \d|Run '|See '|For more information|Try '|Require stack|stack backtrace|Emitted '` +
+		`|(?:node:|file:///|/)\S+:\d+$|\[notice\]|\(node:\d+\)|\(Use .node)`)
 
 	npm    = regexp.MustCompile(`^npm (?:error|ERR!) ?`)
 	goesOn = regexp.MustCompile(`[:\[{(]$|validation errors? for \S+$`)
@@ -115,10 +115,9 @@ func cause(lines []string, maybe bool) int {
 	found, traced := -1, false // traced: in a traceback of Python, which ends with its exception
 	for i, line := range lines {
 		switch {
-		case strings.Contains(line, "Traceback (most recent call last)"):
+		case strings.Contains(line, traceback):
 			traced = true
-		case indented(line), noise.MatchString(line):
-		case traced, names.MatchString(line), maybe && says.MatchString(line):
+		case !indented(line) && (traced || named(line) || maybe && says(line)) && !aside(line):
 			if found < 0 || !npm.MatchString(line) || !npm.MatchString(lines[found]) { // npm begins with it
 				found = i
 			}
@@ -128,9 +127,53 @@ func cause(lines []string, maybe bool) int {
 	return found
 }
 
+// named reports whether a line names a cause.
+func named(line string) bool {
+	has := func(part string) bool { return strings.Contains(line, part) }
+	ends := func(part string) bool { return strings.HasSuffix(line, part) }
+	return names.MatchString(line) || ends(": not found") || ends("No such file or directory") || ends("Error)") ||
+		has("command not found") || has("Error response from daemon") || has("the Docker daemon")
+}
+
+// aside reports whether a line stands around the one that names the cause.
+func aside(line string) bool {
+	end := strings.ToLower(line[max(0, len(line)-20):])
+	return noise.MatchString(line) || strings.Contains(end, "exiting") || strings.Contains(end, "shutting down") || strings.Contains(line, traceback)
+}
+
+const traceback = "Traceback (most recent call last)"
+
+// says reports whether a line may name a cause: one of these words stands in it.
+func says(line string) bool {
+	line = strings.ToLower(line)
+	return slices.ContainsFunc(causes, func(word string) bool {
+		for rest := line; ; {
+			at := strings.Index(rest, word)
+			if at < 0 {
+				return false
+			}
+			before, after := rest[:at], rest[at+len(word):]
+			if (before == "" || !letter(before[len(before)-1])) && (after == "" || !letter(after[0])) {
+				return true
+			}
+			rest = after
+		}
+	})
+}
+
+func letter(b byte) bool { return 'a' <= b && b <= 'z' }
+
+// causes are words of lines that may name a cause.
+var causes = []string{
+	"error", "errors", "fatal", "fail", "fails", "failed", "failure", "exception", "panic", "segmentation fault", "killed", "cannot", "can't", "could not", "couldn't", "unable",
+	"missing", "must", "require", "requires", "required", "refused", "denied", "invalid", "unknown", "unsupported", "unauthorized", "forbidden", "expired", "timed out",
+	"in use", "no such", "no module", "not found", "not set", "not installed", "not supported", "not allowed", "not provided", "not defined", "not configured",
+	"not a", "not available", "not exist", "not recognized",
+}
+
 // told returns a line that names a cause, with what belongs to it.
 func told(lines []string, at int) string {
-	text := strings.TrimSpace(lines[at])
+	text := strings.TrimLeft(strings.TrimSpace(lines[at]), "}]) ")
 	rest := lines[at+1:]
 	if code := npm.FindString(text); code != "" && strings.HasPrefix(text[len(code):], "code ") {
 		for _, line := range rest { // the code says little

@@ -36,14 +36,44 @@ func endedError(how, said string, last bool) error {
 	return f.WithParty(fault.PartyServer).Because(&lostError{"the server ended: " + how + said})
 }
 
-// neverSpokeError is for a server that cannot work as it was started. said is what it wrote last, "" if that is
-// not for the reader.
-func neverSpokeError(how, said string) error {
+// neverSpokeError is for a server that cannot work as it was started. said is what it wrote last, which is not for a
+// stranger.
+func neverSpokeError(how, said string, stranger bool) error {
 	text := "the server ended (" + how + ") before it answered anything"
-	if said != "" {
+	switch {
+	case stranger:
+	case said == "":
+		text += ", and wrote nothing"
+	default:
 		text += ", and wrote: " + words.Quote(said, 2*maxClip)
 	}
 	return never(text)
+}
+
+// startError is for a run that was ended because it did not answer anything in the time of its start.
+func (u *upstream) startError() error {
+	text := "the server did not answer within " + words.Duration(u.proxy.StartTimeout) + " of its start and was ended"
+	if came := u.came(0); came != "" {
+		text += ": " + came
+	}
+	lines := u.proxy.stderr.recent()
+	if said := lines.ending().cause; said != "" && !u.proxy.Strange {
+		text += ". Its standard error: " + words.Quote(said, 2*maxClip)
+	}
+	return never(text).Because(&lostError{text})
+}
+
+// insteadError is for a call that has run into its time limit while the server wrote something else, or starts.
+func insteadError(cause *call.ElsewhereError, starts bool, came string) error {
+	text := "the server did not answer this call in time"
+	if starts {
+		text = "the server, which has not answered anything since its start, did not answer this call in time"
+	}
+	if came != "" {
+		text += ": " + came
+	}
+	return fault.New(fault.KindTimeout, text+". It was told to stop. Whether it did is not known").
+		WithParty(fault.PartyServer).Because(cause)
 }
 
 // never is for a server that does not work as it was started.

@@ -128,8 +128,11 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
-			if _, elsewhere := errors.AsType[*call.ElsewhereError](err); elsewhere && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit, which the server has not heard of
+			if elsewhere, ok := errors.AsType[*call.ElsewhereError](err); ok && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit, which the server has not heard of
 				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
+				if starts, came := !up.answered.Load(), up.came(int64(began.Sub(epoch))); up.ours && (starts || came != "") {
+					err = insteadError(elsewhere, starts, came)
+				}
 			}
 			return reply{}, err
 		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || isClosed(up.process.Ended())) && p.again(ctx, r.err, tries):

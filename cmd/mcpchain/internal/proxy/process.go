@@ -45,28 +45,20 @@ func (p *Proxy) beginRun() (Server, error) {
 		return nil, err
 	}
 	p.Logger.Info("the server runs", slog.Int("pid", c.PID()))
-	return &process{Process: c, to: rpc.NewWriter(c.In), lines: rpc.NewReader(c.Out, p.MaxAnswer)}, nil
+	return &process{Process: c, Messages: rpc.NewMessages(c.Out, p.MaxAnswer), to: rpc.NewWriter(c.In)}, nil
 }
 
 // A process is a Server that was started, over stdio.
 type process struct {
 	*child.Process
+	*rpc.Messages
 
-	to    *rpc.Writer
-	lines *rpc.Reader
+	to *rpc.Writer
 }
 
 func (p *process) Write(m *rpc.Message) error { return p.to.Write(m) }
 
 func (p *process) EndInput() { _ = p.In.Close() }
-
-func (p *process) Next() (*rpc.Message, error) {
-	line, err := p.lines.Next()
-	if err != nil {
-		return nil, err
-	}
-	return rpc.Read(line)
-}
 
 func (p *process) Close() {
 	_ = p.Out.Close()

@@ -27,7 +27,8 @@ type Options struct {
 	Command []string // of the server
 	Env     []string // nil means the environment of this process
 
-	// Start begins a run of a server that is not a process of ours, instead of Command. Hang does not hold for it.
+	// Start begins a run of a server that is not a process of ours, instead of Command. Hang and StartTimeout do not
+	// hold for it.
 	Start func() (Server, error)
 
 	In  io.Reader // what the client sends; nil if its messages are given to Receive
@@ -46,7 +47,10 @@ type Options struct {
 
 	MaxRequest, MaxAnswer int // bytes of a line
 
-	Hang  time.Duration // zero or less: a server that hangs is left alone
+	// StartTimeout is how long a server may take to answer anything, once somebody waits. Zero or less: any time.
+	StartTimeout time.Duration
+
+	Hang  time.Duration // from then on; zero or less: a server that hangs is left alone
 	Alone time.Duration // the same, if it is longer, for a server that runs one call and was asked nothing else; zero means ten minutes
 
 	Strict bool          // a call whose arguments the middlewares could not check is refused
@@ -96,7 +100,7 @@ type Proxy struct {
 	changed chan struct{} // closed when up changes
 	back    time.Time     // when a server that has ended is started again
 	why     error         // why it could not be, nil if it was not tried
-	never   error         // what every request fails with: the server ended before it said anything, or speaks another version
+	never   error         // what every request fails with: the server ended before it answered anything, or speaks another version
 	calls   map[string]*request
 	tokens  map[string]*request // by the keys of the tokens under which they want to hear of their progress
 	tasks   table.Names[bool]   // tokens of calls that were answered with a task, which goes on
@@ -234,8 +238,8 @@ func (p *Proxy) supervise(up *upstream) int {
 			switch {
 			case p.ending():
 				return up.process.Status()
-			case run == 1 && !up.heard.Load(): // wrong arguments, a key that lacks
-				p.Logger.Error("the server ended before it said anything", up.how()...)
+			case run == 1 && up.unborn: // wrong arguments, a key that lacks
+				p.Logger.Error("the server ended before it answered anything", up.how()...)
 				p.mu.Lock()
 				p.never = up.died
 				p.mu.Unlock()

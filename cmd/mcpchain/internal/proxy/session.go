@@ -232,7 +232,8 @@ func read[T any, P interface {
 	return &mcp.ServerRequest[P]{Session: sdk, Params: params, Extra: extra}
 }
 
-// restoring bounds how long a server may take until its session is restored.
+// restoring bounds how long a server may take to begin its session anew, and then for the rest of it. A process has
+// its StartTimeout to begin.
 const restoring = 60 * time.Second
 
 // restore tells a new run of the server what the one before it was told.
@@ -247,10 +248,14 @@ func (s *session) restore(up *upstream) error {
 		rest = append(rest, one.m)
 	}
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeoutCause(s.proxy.life, restoring, errors.New("it took too long"))
-	defer cancel()
+	late := errors.New("it took too long")
 	if initialize != nil {
+		ctx, cancel := s.proxy.life, func() {} // watch ends a process
+		if !up.ours {
+			ctx, cancel = context.WithTimeoutCause(ctx, restoring, late)
+		}
 		answer, wire, err := s.repeat(ctx, up, initialize)
+		cancel()
 		if err = cmp.Or(err, wire); err != nil {
 			return fmt.Errorf("initialize: %w", err)
 		}
@@ -265,6 +270,8 @@ func (s *session) restore(up *upstream) error {
 			up.send(by(s.caller(), ready))
 		}
 	}
+	ctx, cancel := context.WithTimeoutCause(s.proxy.life, restoring, late)
+	defer cancel()
 	for _, m := range rest {
 		_, wire, err := s.repeat(ctx, up, m)
 		if err != nil {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -75,6 +76,15 @@ func (s *stderr) ended() tail {
 	}
 	kept := s.kept
 	s.kept = tail{}
+	return kept
+}
+
+// recent returns what was written until now.
+func (s *stderr) recent() tail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.kept
+	kept.lines = slices.Clone(kept.lines)
 	return kept
 }
 

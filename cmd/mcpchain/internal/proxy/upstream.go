@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,14 +24,21 @@ type upstream struct {
 	process Server
 	queue   chan outgoing // for the server
 	ended   chan struct{} // closed when it has ended and all requests were answered
+	ours    bool          // it is a process that was started here
 
-	heard   atomic.Bool  // it has sent a message: other lines prove nothing
+	heard    atomic.Bool // it has sent a message: other lines prove nothing
+	answered atomic.Bool // it has answered something: its start is over
+	instead  instead
+	mended   map[string]bool // of what was recorded that it is mended; see mends
+	told     [2]bool         // see tell
+
 	wrote   atomic.Int64 // when it last wrote a line, see now; zero if it never did
 	overdue atomic.Int64 // when a call ran into its time limit last; zero if none did
 	cause   atomic.Pointer[error]
 	gone    bool   // it has ended; guarded by the mutex of the Proxy
 	died    error  // what the requests fail with that it left; set before ended is closed
 	left    ending // what it wrote last; set before ended is closed
+	unborn  bool   // it never answered anything, and would not; set before ended is closed
 
 	mu      sync.Mutex
 	waiting map[string]*waiter   // by the keys of IDs; nil when the run has ended
@@ -46,6 +54,7 @@ type outgoing struct {
 
 // A waiter waits for what becomes of a request.
 type waiter struct {
+	asks
 	of   *request // of the client, nil for an internal question
 	got  chan reply
 	sent bool // the server may have it
@@ -75,11 +84,11 @@ func (p *Proxy) start() (*upstream, error) {
 		proxy: p, process: process, queue: make(chan outgoing, 64),
 		ended: make(chan struct{}), waiting: map[string]*waiter{}, late: map[string]*lateCall{},
 	}
-	go u.write()
-	go u.read()
-	if p.Hang > 0 && p.Start == nil { // what was not started here is not ended here
+	if _, u.ours = process.(interface{ PID() int }); u.ours { // what was not started here is not ended here
 		go u.watch()
 	}
+	go u.write()
+	go u.read()
 	return u, nil
 }
 
@@ -162,7 +171,7 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 		u.mu.Unlock()
 		return reply{}, errLate
 	}
-	u.waiting[key] = &waiter{of: of, got: got}
+	u.waiting[key] = &waiter{asks: asks{m.ID, m.Method, now()}, of: of, got: got}
 	u.mu.Unlock()
 	select {
 	case u.queue <- outgoing{m, key}:
@@ -225,10 +234,13 @@ func (u *upstream) deliver(id rpc.ID, r reply) bool {
 	w := u.waiting[key]
 	delete(u.waiting, key)
 	u.mu.Unlock()
-	if w == nil {
-		return u.cameLate(id, r)
+	if w == nil && !u.cameLate(id, r) {
+		return false
 	}
-	w.got <- r
+	u.answered.Store(true)
+	if w != nil {
+		w.got <- r
+	}
 	return true
 }
 
@@ -264,6 +276,7 @@ func (u *upstream) refused(line *rpc.RefusedError) {
 		u.heard.Store(true)
 		return
 	}
+	u.odd(line)
 	log := u.proxy.Logger
 	if !u.heard.Load() {
 		u.says(line.Line)
@@ -284,14 +297,25 @@ func (u *upstream) refuse(answer *rpc.Message) {
 }
 
 func (u *upstream) received(m *rpc.Message) {
-	defer u.proxy.guard(func() {}) // and the message is dropped
+	defer u.proxy.guard(func() {})                   // and the message is dropped
+	if u.cause.Load() != nil && !u.answered.Load() { // what it wrote without the end of a line until it was ended
+		return
+	}
+	if m.IsRequest() && u.echoes(m) {
+		return
+	}
 	u.heard.Store(true)
+	if m.Mended != "" {
+		u.mends(m.Mended)
+	}
 	if m.Method != "" {
 		u.proxy.fromServer(u, m)
 		return
 	}
+	m = u.numbered(m)
 	u.proxy.answers(m)
 	if !u.deliver(m.ID, outcome(m)) {
+		u.notAsked(m.ID)
 		u.proxy.Logger.Warn("an answer of the server that nobody waits for was dropped", slog.String("id", u.proxy.clip(m.ID)))
 	}
 }
@@ -355,6 +379,8 @@ func (u *upstream) end(err error) {
 		<-u.process.Ended()
 	}
 	u.process.Close()
+	begins := slices.ContainsFunc(u.asked(), func(one asks) bool { return one.method == call.MethodInitialize })
+	u.unborn = !u.heard.Load() || !u.answered.Load() && (begins || u.cause.Load() != nil)
 	u.died = u.diedError()
 	failed := reply{err: u.died}
 	u.mu.Lock()
@@ -383,16 +409,17 @@ func (u *upstream) kill(cause error) {
 
 // diedError is what the requests fail with that the run leaves.
 func (u *upstream) diedError() error {
+	wrote := u.proxy.stderr.ended()
+	ended := wrote.ending()
+	defer func() { u.left = ended }()
 	if cause := u.cause.Load(); cause != nil {
 		return *cause
 	}
 	if s, ok := u.process.(interface{ Lost() error }); ok {
 		return s.Lost()
 	}
-	how, wrote := u.process.How(), u.proxy.stderr.ended()
-	ended := wrote.ending()
-	defer func() { u.left = ended }()
-	if last := u.proxy.ending(); last || u.heard.Load() { // it says nothing of a server that it did not speak until then
+	how := u.process.How()
+	if last := u.proxy.ending(); last || !u.unborn { // it says nothing of a server that it did not speak until then
 		return endedError(how, ended.cause, last)
 	}
 	u.mu.Lock()
@@ -404,10 +431,7 @@ func (u *upstream) diedError() error {
 	case printed.cause != "" && !ended.named: // such as its usage
 		ended.cause, ended.lines = ended.cause+between+printed.cause, ended.lines+between+printed.lines
 	}
-	if u.proxy.Strange {
-		return neverSpokeError(how, "")
-	}
-	return neverSpokeError(how, ended.cause)
+	return neverSpokeError(how, ended.cause, u.proxy.Strange)
 }
 
 // how says, for the log, how the run has ended and why.

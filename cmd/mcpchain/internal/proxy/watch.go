@@ -20,16 +20,23 @@ import (
 // do one thing at a time, and answer no ping meanwhile.
 const alone = 10 * time.Minute
 
-// watch ends a server that hangs: it writes nothing and answers no ping, while somebody waits for it. It gets no
-// ping before it has spoken, because its start may take long. Nor does it while it waits for the client itself.
+// watch records what comes instead of answers, and ends a server that hangs: it writes nothing and answers no ping,
+// while somebody waits for it. It gets no ping before it has answered anything: its start has a time of its own.
+// Nor does it while it waits for the client itself.
 func (u *upstream) watch() {
-	hang := u.proxy.Hang
-	tick := time.NewTicker(max(hang/30, time.Millisecond))
+	hang, start := u.proxy.Hang, u.proxy.StartTimeout
+	often := soonAnswered / 10
+	for _, within := range []time.Duration{hang, start} {
+		if within > 0 {
+			often = min(often, max(within/30, time.Millisecond))
+		}
+	}
+	tick := time.NewTicker(often)
 	defer tick.Stop()
 	var (
+		asked   int64 // since when somebody has waited for its start, zero if nobody has
 		pinged  int64 // when the ping was sent that is not answered, zero for none
 		several int64 // since when the server has more to do than one call, zero if it has not
-		mute    bool  // it was recorded that it has said nothing
 	)
 	for {
 		select {
@@ -38,6 +45,21 @@ func (u *upstream) watch() {
 		case <-tick.C:
 		}
 		wrote, at, work := u.wrote.Load(), now(), u.work()
+		u.tell(at)
+		if !u.answered.Load() {
+			if asked == 0 && work != idle {
+				asked = at
+			}
+			if start > 0 && work != idle && time.Duration(at-asked) >= start {
+				u.proxy.Logger.Error("the server has not answered anything since its start and is ended; -start-timeout=0 leaves it alone", slog.Duration("waited", time.Duration(at-asked).Round(time.Second)))
+				u.kill(u.startError())
+				return
+			}
+			continue
+		}
+		if hang <= 0 {
+			continue
+		}
 		if work != manyCalls {
 			several = 0
 		} else if several == 0 {
@@ -47,12 +69,8 @@ func (u *upstream) watch() {
 		if work == oneCall {
 			patience = max(hang, cmp.Or(u.proxy.Alone, alone))
 		}
-		if silent := time.Duration(at - u.proxy.asked.Load()); !mute && work != idle && !u.heard.Load() && silent >= hang {
-			mute = true
-			u.proxy.Logger.Warn("the server has not said anything yet, and is waited for", slog.Duration("silent", silent))
-		}
 		switch {
-		case work == idle || !u.heard.Load() || u.proxy.serverWaits(u), wrote > pinged && pinged != 0:
+		case work == idle || u.proxy.serverWaits(u), wrote > pinged && pinged != 0:
 			pinged = 0
 		case pinged != 0 && time.Duration(at-since) >= patience:
 			u.proxy.Logger.Error("the server answers no ping and is ended; -hang=0 leaves it alone", slog.Duration("silent", time.Duration(at-wrote)))

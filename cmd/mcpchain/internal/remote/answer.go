@@ -34,8 +34,10 @@ func messages(body []byte) [][]byte {
 	return lines
 }
 
-// inLine returns a message as one line. Line breaks stand between the parts of JSON, and not in its texts.
+// inLine returns a message as one line, without a byte order mark. Line breaks stand between the parts of JSON, and
+// not in its texts.
 func inLine(message []byte) []byte {
+	message = bytes.TrimPrefix(message, []byte("\ufeff"))
 	if !jsons.HasBreak(message) {
 		return message
 	}

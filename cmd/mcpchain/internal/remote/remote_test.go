@@ -697,3 +697,13 @@ func TestNotGone(t *testing.T) {
 		require.Fail(t, "it is not found out")
 	}
 }
+
+// A body may begin with a byte order mark, and stand on many lines.
+func TestAByteOrderMark(t *testing.T) {
+	s := begin(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "\ufeff{\n\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n")
+	}))
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	require.Contains(t, s.line(), `"id":1,"result":{}}`)
+}

@@ -46,6 +46,9 @@ type Message struct {
 	// Authorization is the header of the POST that brought the message, "" if there was none.
 	Authorization string
 
+	// Mended says what was put right in a message of a server, "" if nothing was.
+	Mended string
+
 	doc *jsons.Document
 }
 
@@ -178,4 +181,13 @@ func orNull(id ID) []byte {
 		return []byte("null")
 	}
 	return id
+}
+
+// Spelled returns the number that an ID spells as a text, nil if it is not such a text.
+func (id ID) Spelled() ID {
+	text, ok := jsons.Text(json.RawMessage(id))
+	if n, err := strconv.ParseInt(text, 10, 64); ok && err == nil && strconv.FormatInt(n, 10) == text {
+		return NumberID(n)
+	}
+	return nil
 }
