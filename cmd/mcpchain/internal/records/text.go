@@ -17,7 +17,11 @@ const (
 
 // Headline says in sentences how much failed.
 func (s *Summary) Headline() string {
-	headline := fmt.Sprintf("%s to %s: %s failed", s.From.Format(stamp), s.To.Format(stamp), words.Plural(s.Failures, "call"))
+	headline := fmt.Sprintf("%s to %s: %s", s.From.Format(stamp), s.To.Format(stamp+" -07:00"), words.Plural(s.Failures, "call"))
+	if s.Parts > 0 {
+		headline += " and " + words.Plural(s.Parts, "part of a call", "parts of calls")
+	}
+	headline += " failed"
 	if s.Unknown > 0 {
 		headline += fmt.Sprintf(" (%d with an unknown effect)", s.Unknown)
 	}
@@ -70,7 +74,7 @@ func rows[T any](w io.Writer, title string, all []T, row func(T)) {
 
 // WriteWhole writes all that a record has.
 func (r *Record) WriteWhole(w io.Writer) {
-	fmt.Fprintf(w, "%s %s %s\n", r.Time.Format(stamp), r.Level, words.Line(r.Message))
+	fmt.Fprintf(w, "%s %s %s\n", r.Time.Format(stamp+".000 -07:00"), r.Level, words.Line(r.Message))
 	for _, a := range r.Attrs {
 		text := words.Clean(strings.NewReplacer("\t", "    ").Replace(a.Value))
 		fmt.Fprintf(w, "  %-16s %s\n", words.Line(a.Key), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 19)))
