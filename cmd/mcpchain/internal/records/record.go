@@ -108,9 +108,13 @@ func (r *Record) json(line []byte) bool {
 	return r.value(dec, "") == nil && r.head()
 }
 
+// deepest is how many groups are read in each other. What is deeper stays as it is: the name of a group has those of all
+// around it.
+const deepest = 32
+
 // value reads a value, and objects as groups.
 func (r *Record) value(dec *jsontext.Decoder, key string) error {
-	if dec.PeekKind() != '{' {
+	if dec.PeekKind() != '{' || dec.StackDepth() > deepest {
 		raw, err := dec.ReadValue()
 		text, other := jsontext.AppendUnquote(nil, raw)
 		if other != nil { // than a string

@@ -134,6 +134,13 @@ func TestPartsAreNoCalls(t *testing.T) {
 	require.Contains(t, b.String(), "(the record says no more)")
 }
 
+// A line of a server may look like a record, and have any depth.
+func TestDeepGroupsAreOneValue(t *testing.T) {
+	r := records.Parse([]byte(`{"time":"2026-11-29T00:42:33Z","level":"INFO","msg":"m","a":` + strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 41)))
+	require.NotNil(t, r)
+	require.Equal(t, []records.Attr{{Key: strings.Repeat(".a", 33)[1:], Value: strings.Repeat(`{"a":`, 8) + "1" + strings.Repeat("}", 8)}}, r.Attrs)
+}
+
 func line(at int, level, message, attrs string) string {
 	return fmt.Sprintf(`{"time":"2026-11-29T10:00:%02dZ","level":%q,"msg":%q%s}`+"\n", at, level, message, attrs)
 }
