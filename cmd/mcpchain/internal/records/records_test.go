@@ -209,6 +209,23 @@ func TestWritePage(t *testing.T) {
 	require.NotContains(t, out, "ZgotmplZ", "a value that the template refuses")
 }
 
+// A summary and a page are sent to others. What a record has in whole, -reference shows.
+func TestASummaryHasNoCredentials(t *testing.T) {
+	const token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	var s records.Summary
+	text := call(1, "WARN", token, "timeout", "timeout", 1, `,"error":"refused `+token+`"`) +
+		line(1, "INFO", "observed", `,"sent":"`+token+`","would_send":"`+strings.Repeat("no ", 1000)+token+`"`) + line(1, "WARN", token, `,"how":"`+token+`"`)
+	require.NoError(t, records.Read(strings.NewReader(text), s.Add))
+	var b bytes.Buffer
+	s.WriteText(&b)
+	require.NoError(t, s.WritePage(&b, "x"))
+	require.NotContains(t, b.String(), token)
+	require.Contains(t, b.String(), "refused [redacted]")
+	b.Reset()
+	s.Newest[0].WriteWhole(&b)
+	require.Contains(t, b.String(), "refused "+token)
+}
+
 // What the library writes is what this package reads: with Observe, too.
 func TestTheLogOfAServerWithTheLibrary(t *testing.T) {
 	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcpchain/mcpchain/internal/words"
+	"github.com/mcpchain/mcpchain/mask"
 )
 
 const (
@@ -87,13 +88,18 @@ func (r *Record) About(reference string) bool {
 	return of == reference || strings.HasPrefix(of, reference+".")
 }
 
+// short and long write what stands in a summary, which is sent to others: without credentials.
 func short(text string) string {
-	if text = words.Line(text); text == "" {
+	if text = words.Line(words.Clip(text, 64*cell)); text == "" {
 		return "-"
 	}
-	return words.Cut(text, cell)
+	return words.Cut(mask.ScrubCredentials(text), cell)
+}
+
+func long(text string, limit int) string {
+	return words.Clip(mask.ScrubCredentials(words.Clean(text)), limit)
 }
 
 func indented(text string) string {
-	return strings.ReplaceAll(words.Clip(words.Clean(text), whole), "\n", "\n"+strings.Repeat(" ", 16))
+	return strings.ReplaceAll(long(text, whole), "\n", "\n"+strings.Repeat(" ", 16))
 }
