@@ -154,6 +154,10 @@ func TestSchemaIsPrinted(t *testing.T) {
 	want, err := config.Schema()
 	require.NoError(t, err)
 	require.Equal(t, string(want)+"\n", out)
+	out, errs, status := executed(t, "config", "-schema", "-strict")
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, out)
+	require.Equal(t, "mcpchain config: -schema stands alone: the schema is the same whatever is set\n", errs)
 }
 
 func TestCompletion(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/page"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/records"
 )
 
@@ -58,7 +60,12 @@ func runLog(args []string, std streams) int {
 		fmt.Fprintln(std.err, "mcpchain log: say either -reference or -html")
 		return exitUsage
 	}
-	if err := f.log(files, std); err != nil {
+	out := bufio.NewWriter(std.out)
+	err := f.log(files, std.in, out)
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	if err != nil {
 		fmt.Fprintln(std.err, "mcpchain log:", err)
 		return exitFailed
 	}
@@ -66,11 +73,14 @@ func runLog(args []string, std streams) int {
 }
 
 // log reads the files, and writes what they say.
-func (f *logFlag) log(files []string, std streams) error {
+func (f *logFlag) log(files []string, in io.Reader, out io.Writer) error {
+	if err := f.replaces(); err != nil {
+		return err
+	}
 	var s records.Summary
 	found := 0
 	for _, name := range files {
-		var from io.Reader = std.in
+		var from = in
 		if name != "-" {
 			file, err := os.Open(name) //nolint:gosec // the user names it
 			if err != nil {
@@ -83,7 +93,7 @@ func (f *logFlag) log(files []string, std streams) error {
 			s.Add(r)
 			if f.reference != "" && r != nil && r.About(f.reference) {
 				found++
-				r.WriteWhole(std.out)
+				r.WriteWhole(out)
 			}
 		}); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -97,13 +107,34 @@ func (f *logFlag) log(files []string, std streams) error {
 	case f.reference != "":
 		return nil
 	}
-	s.WriteText(std.out)
+	s.WriteText(out)
 	if f.html == "" {
 		return nil
 	}
-	var page bytes.Buffer
-	if err := s.WritePage(&page, filepath.Base(files[0])); err != nil {
+	var text bytes.Buffer
+	name := filepath.Base(files[0])
+	if files[0] == "-" {
+		name = "standard input"
+	}
+	if err := s.WritePage(&text, name); err != nil {
 		return err
 	}
-	return os.WriteFile(f.html, page.Bytes(), 0o600)
+	return os.WriteFile(f.html, text.Bytes(), 0o600)
+}
+
+// replaces refuses to write over a file that is no page: with "-html *.log" the first log stands behind -html.
+func (f *logFlag) replaces() error {
+	if is, err := os.Stat(f.html); f.html == "" || err != nil || !is.Mode().IsRegular() {
+		return nil //nolint:nilerr // what cannot be written is said when it is written
+	}
+	file, err := os.Open(f.html)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	begin := make([]byte, len(page.Begin))
+	if n, _ := io.ReadFull(file, begin); n > 0 && string(begin[:n]) != page.Begin {
+		return fmt.Errorf("%s is there, and is no page: behind -html stands the name of the page, and behind that the logs", f.html)
+	}
+	return nil
 }
