@@ -80,23 +80,14 @@ func (f *logFlag) log(files []string, in io.Reader, out io.Writer) error {
 	var s records.Summary
 	found := 0
 	for _, name := range files {
-		var from = in
-		if name != "-" {
-			file, err := os.Open(name) //nolint:gosec // the user names it
-			if err != nil {
-				return err
-			}
-			defer file.Close() //nolint:gocritic // few, until the end
-			from = file
-		}
-		if err := records.Read(from, func(r *records.Record) {
+		if err := read(name, in, func(r *records.Record) {
 			s.Add(r)
 			if f.reference != "" && r != nil && r.About(f.reference) {
 				found++
 				r.WriteWhole(out)
 			}
 		}); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
 	}
 	switch {
@@ -122,16 +113,32 @@ func (f *logFlag) log(files []string, in io.Reader, out io.Writer) error {
 	return os.WriteFile(f.html, text.Bytes(), 0o600)
 }
 
+// read passes on the records of a file, or of in if its name is "-".
+func read(name string, in io.Reader, add func(*records.Record)) error {
+	if name != "-" {
+		file, err := os.Open(name) //nolint:gosec // the user names it
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	if err := records.Read(in, add); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
 // replaces refuses to write over a file that is no page: with "-html *.log" the first log stands behind -html.
 func (f *logFlag) replaces() error {
 	if is, err := os.Stat(f.html); f.html == "" || err != nil || !is.Mode().IsRegular() {
-		return nil //nolint:nilerr // what cannot be written is said when it is written
+		return nil // what cannot be written is said when it is written
 	}
 	file, err := os.Open(f.html)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	begin := make([]byte, len(page.Begin))
 	if n, _ := io.ReadFull(file, begin); n > 0 && string(begin[:n]) != page.Begin {
 		return fmt.Errorf("%s is there, and is no page: behind -html stands the name of the page, and behind that the logs", f.html)

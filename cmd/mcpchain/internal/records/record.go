@@ -73,7 +73,7 @@ func Read(from io.Reader, each func(*Record)) error {
 		if len(line) <= longest { // of a longer one the rest need not be kept
 			line = append(line, part...)
 		}
-		if err == bufio.ErrBufferFull { //nolint:errorlint // as it is documented
+		if err == bufio.ErrBufferFull { // as it is documented
 			continue
 		}
 		switch record := bytes.TrimSpace(line); {
@@ -84,7 +84,7 @@ func Read(from io.Reader, each func(*Record)) error {
 		}
 		line = line[:0]
 		if err != nil {
-			if err == io.EOF { //nolint:errorlint // as it is documented
+			if err == io.EOF { // as it is documented
 				return nil
 			}
 			return err

@@ -52,7 +52,7 @@ func (s *Summary) WriteText(w io.Writer) {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", r.Time.Format(stamp), short(r.Name), short(r.Kind), r.Took, short(r.Reference), short(r.Text))
 	})
 	_ = table.Flush()
-	rows(w, fmt.Sprintf("WHAT WOULD HAVE BEEN SENT WITHOUT OBSERVE: %s", words.Plural(s.Changed, "answer")), s.Observed.Sorted(), func(g *Group) {
+	rows(w, "WHAT WOULD HAVE BEEN SENT WITHOUT OBSERVE: "+words.Plural(s.Changed, "answer"), s.Observed.Sorted(), func(g *Group) {
 		last := g.Last()
 		fmt.Fprintf(w, "  %s, %s: %s, the last %s\n", short(g.Name), short(g.Kind), words.Plural(g.Count, "time"), short(last.Reference))
 		fmt.Fprintf(w, "    sent        %s\n    would send  %s\n", indented(last.Get("sent")), indented(last.Get("would_send")))
