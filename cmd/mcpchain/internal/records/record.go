@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -73,7 +74,7 @@ func Read(from io.Reader, each func(*Record)) error {
 		if len(line) <= longest { // of a longer one the rest need not be kept
 			line = append(line, part...)
 		}
-		if err == bufio.ErrBufferFull { // as it is documented
+		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		switch record := bytes.TrimSpace(line); {
@@ -84,7 +85,7 @@ func Read(from io.Reader, each func(*Record)) error {
 		}
 		line = line[:0]
 		if err != nil {
-			if err == io.EOF { // as it is documented
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
