@@ -61,7 +61,11 @@ const longest = 16 << 20
 // compressed with gzip.
 func Read(from io.Reader, each func(*Record)) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
-	if magic, _ := lines.Peek(2); string(magic) == "\x1f\x8b" {
+	magic, err := lines.Peek(2)
+	switch {
+	case err == io.EOF: //nolint:errorlint // as it is documented
+		lines = bufio.NewReader(bytes.NewReader(magic)) // a terminal says only once that it ends
+	case string(magic) == "\x1f\x8b":
 		plain, err := gzip.NewReader(lines)
 		if err != nil {
 			return err

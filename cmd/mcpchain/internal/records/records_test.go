@@ -96,6 +96,29 @@ func TestALineThatIsTooLongIsLeftOut(t *testing.T) {
 	require.Equal(t, []int{2, 1}, []int{s.Records, s.Others})
 }
 
+// A terminal says once that it ends, and then waits again.
+func TestTheEndIsReadOnce(t *testing.T) {
+	for _, text := range []string{"", "x", "xy", "x\ny"} {
+		lines := 0
+		require.NoError(t, records.Read(&terminal{text}, func(*records.Record) { lines++ }))
+		require.Len(t, strings.Fields(text), lines)
+	}
+}
+
+type terminal struct{ text string }
+
+func (r *terminal) Read(p []byte) (int, error) {
+	switch n := copy(p, r.text); {
+	case n > 0:
+		r.text = r.text[n:]
+		return n, nil
+	case r.text == "":
+		r.text = "what is typed next"
+		return 0, io.EOF
+	}
+	panic("never")
+}
+
 func TestALogThatWasRotatedIsCompressed(t *testing.T) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
