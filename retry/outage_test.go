@@ -233,7 +233,7 @@ func TestAHangIsNotRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				runs := 0
+				var runs atomic.Int32
 				log := harness.NewLog(slog.LevelError + 1)
 				middlewares := chain(log, &retry.Options{Owner: tc.owner})
 				middlewares = slices.Insert(middlewares, 4, deadline.New(&deadline.Options{Limit: 20 * time.Second, Logger: log.Logger()}))
@@ -242,7 +242,7 @@ func TestAHangIsNotRepeated(t *testing.T) {
 					More: func(s *mcp.Server) {
 						s.AddTool(&mcp.Tool{Name: "it", InputSchema: map[string]any{"type": "object"}, Annotations: tc.annotations},
 							func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-								if runs++; string(req.Params.Arguments) != `{"other":true}` {
+								if runs.Add(1); string(req.Params.Arguments) != `{"other":true}` {
 									time.Sleep(90 * time.Second)
 								}
 								return harness.Success(req).(*mcp.CallToolResult), nil
@@ -257,11 +257,11 @@ func TestAHangIsNotRepeated(t *testing.T) {
 					require.Zero(t, said.RetryAfterSeconds)
 					require.Equal(t, fault.StillRunning, said.Reason)
 				}
-				require.Equal(t, tc.runs, runs)
+				require.EqualValues(t, tc.runs, runs.Load())
 				require.Equal(t, "fine", s.CallTool(t.Context(), "it", map[string]any{"other": true}).Text())
 				time.Sleep(2 * time.Minute)
 				s.CallTool(t.Context(), "it", nil)
-				require.Equal(t, tc.runs+2, runs, "it has ended")
+				require.EqualValues(t, tc.runs+2, runs.Load(), "it has ended")
 				time.Sleep(2 * time.Minute)
 			})
 		})
