@@ -130,7 +130,7 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		case err != nil:
 			if elsewhere, ok := errors.AsType[*call.ElsewhereError](err); ok && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit, which the server has not heard of
 				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
-				if starts, came := !up.answered.Load(), up.came(int64(began.Sub(epoch))); up.ours && (starts || came != "") {
+				if starts, came := up.starts(), up.came(int64(began.Sub(epoch))); up.ours && (starts || came != "") {
 					err = insteadError(elsewhere, starts, came)
 				}
 			}

@@ -158,6 +158,9 @@ func (u *upstream) mends(what string) {
 	}
 }
 
+// starts reports whether a process has not answered anything since its start.
+func (u *upstream) starts() bool { return u.ours && !u.answered.Load() }
+
 // soonAnswered is how long an answer may take until it is recorded what came instead.
 const soonAnswered = 10 * time.Second
 
