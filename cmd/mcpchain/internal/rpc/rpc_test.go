@@ -213,12 +213,19 @@ func TestServersAreReadTolerantly(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"id":2,"result":{}}`:                             "",
 		`{"jsonrpc":"2.0","id":1,"id":1,"result":{}}`:                             "1",
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""},"error":{}}`:     "1",
+		`{"jsonrpc":"2.0","id":1}`:                                                "1",
+		`{"id":1,"result":{}}`:                                                    "1",
+		`{"id":1,"error":{"code":1,"message":""}}`:                                "1",
+		`{"level":"info","msg":"a call","id":1}`:                                  "",
+		`{"level":"error","error":"it failed","id":1}`:                            "",
 	} {
 		_, refused := ParseServer([]byte(line))
 		require.NotNil(t, refused, line)
 		require.Equal(t, id, string(refused.ID), line)
 		require.False(t, refused.Method)
 	}
+	_, refused := ParseServer([]byte(`{"level":"info","method":"tools/call","id":1}`))
+	require.Empty(t, refused.ID, "the server asks nothing, and is answered nothing")
 	m, refused := ParseServer([]byte(`{"jsonrpc":"2.0","id":1,"result":{"is\u0045rror":true,"IsError":false}}`))
 	require.Nil(t, refused)
 	require.True(t, m.IsError())
