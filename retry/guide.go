@@ -313,7 +313,7 @@ func broken(kind fault.Kind) bool {
 }
 
 // wait returns how long to wait after an outage has cost this many waits, in whole seconds: one, three,
-// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a quarter
+// nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a fifth
 // longer, never shorter, so that callers that failed together do not come back together.
 func (g *guide) wait(kind fault.Kind, waits int) time.Duration {
 	factors := []float64{1, 3, 9, 12}
@@ -321,5 +321,5 @@ func (g *guide) wait(kind fault.Kind, waits int) time.Duration {
 		factors = []float64{6, 12}
 	}
 	seconds := math.Ceil(g.InitialInterval.Seconds() * factors[min(waits, len(factors)-1)])
-	return time.Duration(min(seconds*(1+rand.Float64()/4), maxKeep.Seconds())) * time.Second // whole seconds
+	return time.Duration(min(seconds*(1+rand.Float64()/5), maxKeep.Seconds())) * time.Second // whole seconds
 }

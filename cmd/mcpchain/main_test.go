@@ -135,11 +135,11 @@ func TestWhatWasMeant(t *testing.T) {
 	server := filepath.Join(os.Getenv("PATH"), "some-server"+map[bool]string{true: ".exe"}[runtime.GOOS == "windows"])
 	require.NoError(t, os.WriteFile(server, nil, 0o700))
 	for want, args := range map[string][]string{
-		`mcpchain: there is no command "runn"; did you mean "run"?`:                                             {"runn", "--", "x"},
-		`mcpchain help: there is no command "comprae"; did you mean "compare"?`:                                 {"help", "comprae"},
-		`mcpchain: there is no command "walk"; "mcpchain help" lists them`:                                      {"walk"},
+		`mcpchain: there is no command "runn"; did you mean "run"?`:                                                  {"runn", "--", "x"},
+		`mcpchain help: there is no command "comprae"; did you mean "compare"?`:                                      {"help", "comprae"},
+		`mcpchain: there is no command "walk"; "mcpchain help" lists them`:                                           {"walk"},
 		`mcpchain: there is no command "some-server"; write mcpchain run -- some-server ... to stand in front of it`: {"some-server", "-y"},
-		`mcpchain: "-strict" stands before the command; write: mcpchain run -strict ... -- COMMAND`:             {"-strict", "--", "some-server"},
+		`mcpchain: "-strict" stands before the command; write: mcpchain run -strict ... -- COMMAND`:                  {"-strict", "--", "some-server"},
 	} {
 		out, errs, status := executed(t, args...)
 		require.Equal(t, exitUsage, status)
@@ -154,6 +154,10 @@ func TestSchemaIsPrinted(t *testing.T) {
 	want, err := config.Schema()
 	require.NoError(t, err)
 	require.Equal(t, string(want)+"\n", out)
+	out, errs, status := executed(t, "config", "-schema", "-strict")
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, out)
+	require.Equal(t, "mcpchain config: -schema stands alone: the schema is the same whatever is set\n", errs)
 }
 
 func TestCompletion(t *testing.T) {

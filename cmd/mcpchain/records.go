@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/page"
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/records"
 )
 
@@ -58,7 +60,12 @@ func runLog(args []string, std streams) int {
 		fmt.Fprintln(std.err, "mcpchain log: say either -reference or -html")
 		return exitUsage
 	}
-	if err := f.log(files, std); err != nil {
+	out := bufio.NewWriter(std.out)
+	err := f.log(files, std.in, out)
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	if err != nil {
 		fmt.Fprintln(std.err, "mcpchain log:", err)
 		return exitFailed
 	}
@@ -66,27 +73,21 @@ func runLog(args []string, std streams) int {
 }
 
 // log reads the files, and writes what they say.
-func (f *logFlag) log(files []string, std streams) error {
+func (f *logFlag) log(files []string, in io.Reader, out io.Writer) error {
+	if err := f.replaces(); err != nil {
+		return err
+	}
 	var s records.Summary
 	found := 0
 	for _, name := range files {
-		var from io.Reader = std.in
-		if name != "-" {
-			file, err := os.Open(name) //nolint:gosec // the user names it
-			if err != nil {
-				return err
-			}
-			defer file.Close() //nolint:gocritic // few, until the end
-			from = file
-		}
-		if err := records.Read(from, func(r *records.Record) {
+		if err := read(name, in, func(r *records.Record) {
 			s.Add(r)
 			if f.reference != "" && r != nil && r.About(f.reference) {
 				found++
-				r.WriteWhole(std.out)
+				r.WriteWhole(out)
 			}
 		}); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
 	}
 	switch {
@@ -97,13 +98,50 @@ func (f *logFlag) log(files []string, std streams) error {
 	case f.reference != "":
 		return nil
 	}
-	s.WriteText(std.out)
+	s.WriteText(out)
 	if f.html == "" {
 		return nil
 	}
-	var page bytes.Buffer
-	if err := s.WritePage(&page, filepath.Base(files[0])); err != nil {
+	var text bytes.Buffer
+	name := filepath.Base(files[0])
+	if files[0] == "-" {
+		name = "standard input"
+	}
+	if err := s.WritePage(&text, name); err != nil {
 		return err
 	}
-	return os.WriteFile(f.html, page.Bytes(), 0o600)
+	return os.WriteFile(f.html, text.Bytes(), 0o600)
+}
+
+// read passes on the records of a file, or of in if its name is "-".
+func read(name string, in io.Reader, add func(*records.Record)) error {
+	if name != "-" {
+		file, err := os.Open(name) //nolint:gosec // the user names it
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	if err := records.Read(in, add); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// replaces refuses to write over a file that is no page: with "-html *.log" the first log stands behind -html.
+func (f *logFlag) replaces() error {
+	if is, err := os.Stat(f.html); f.html == "" || err != nil || !is.Mode().IsRegular() {
+		return nil // what cannot be written is said when it is written
+	}
+	file, err := os.Open(f.html)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	begin := make([]byte, len(page.Begin))
+	if n, _ := io.ReadFull(file, begin); n > 0 && string(begin[:n]) != page.Begin {
+		return fmt.Errorf("%s is there, and is no page: behind -html stands the name of the page, and behind that the logs", f.html)
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ func TestLog(t *testing.T) {
 	path, page := logFile(t, failedRecord+otherRecord), filepath.Join(t.TempDir(), "page.html")
 	out, errs, status := executed(t, "log", path, "-html", page, logFile(t, partRecord))
 	require.Zero(t, status, errs)
-	require.Contains(t, out, "2 calls failed, 1 succeeded.")
+	require.Contains(t, out, "1 call and 1 part of a call failed, 1 succeeded.")
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "<h1>What failed: week.log</h1>")
@@ -50,6 +50,34 @@ func TestLogOfStandardInput(t *testing.T) {
 		require.Contains(t, out.String(), "1 call failed.")
 		require.Empty(t, errs.String())
 	}
+}
+
+// Where a pattern of a shell stands behind -html, the first log would be the page.
+func TestAPageReplacesNoLog(t *testing.T) {
+	path := logFile(t, failedRecord)
+	_, errs, status := executed(t, "log", "-html", path, path)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "is no page: behind -html stands the name of the page")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, failedRecord, string(text))
+	page := filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, os.WriteFile(page, nil, 0o600))
+	for range 2 {
+		_, errs, status = executed(t, "log", "-html", page, path)
+		require.Zero(t, status, errs)
+	}
+}
+
+func TestWhatCannotBeWrittenIsSaid(t *testing.T) {
+	out, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no full device:", err)
+	}
+	defer out.Close()
+	var errs buffer
+	require.Equal(t, exitFailed, execute([]string{"log", logFile(t, failedRecord)}, streams{out: out, err: &errs}))
+	require.Contains(t, errs.String(), "no space left")
 }
 
 func TestLogSaysWhatIsWrong(t *testing.T) {

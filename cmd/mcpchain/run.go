@@ -45,7 +45,8 @@ func runHelp(w io.Writer) {
 	fmt.Fprint(w, `
 Exit status:
   that of the server; 1 if the server ends with 0 before it says anything; 2 for wrong flags;
-  127 if the server cannot be started; 128 and its number after a signal
+  127 if the server cannot be started; 128 and its number after a signal.
+  With -http: 0 after a signal; 1 if the address cannot be served, or calls did not end in the time of -drain
 `)
 }
 
@@ -75,7 +76,11 @@ func parsed(name string, args []string, std streams) (*config.Config, int) {
 }
 
 func printConfig(args []string, std streams) int {
-	if len(args) == 1 && (args[0] == "-schema" || args[0] == "--schema") {
+	if len(args) > 0 && (args[0] == "-schema" || args[0] == "--schema") {
+		if len(args) > 1 {
+			fmt.Fprintln(std.err, "mcpchain config: -schema stands alone: the schema is the same whatever is set")
+			return exitUsage
+		}
 		schema, err := config.Schema()
 		if err != nil {
 			fmt.Fprintln(std.err, "mcpchain config:", err)

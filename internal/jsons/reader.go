@@ -25,7 +25,7 @@ var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(nothing) }
 var nothing = bytes.NewReader(nil)
 
 func newReader(text []byte, strict bool) *reader {
-	r := &reader{text: text, strict: strict, dec: decoders.Get().(*jsontext.Decoder)}
+	r := &reader{text: text, strict: strict, dec: decoders.Get().(*jsontext.Decoder)} //nolint:forcetypeassert // there is nothing else in it
 	r.dec.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(!strict), jsontext.AllowInvalidUTF8(true))
 	return r
 }

@@ -2,13 +2,15 @@
 import { chromium } from 'playwright-core';
 
 const [, , browserFile, file, shots] = process.argv;
-const browser = await chromium.launch({ executablePath: browserFile, args: ['--no-sandbox'] });
+const browser = await chromium.launch({ executablePath: browserFile, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: 0 });
 const seen = {};
 for (const [name, options] of Object.entries({
   phone: { viewport: { width: 375, height: 800 }, colorScheme: 'dark', isMobile: true },
   desk: { viewport: { width: 1100, height: 900 }, colorScheme: 'light' },
 })) {
   const context = await browser.newContext(options);
+  context.setDefaultTimeout(0); // a busy machine has the time of the test
+  context.setDefaultNavigationTimeout(0);
   const page = await context.newPage();
   const loaded = [];
   const wrong = [];

@@ -21,7 +21,9 @@ func TestPage(t *testing.T) {
 			break
 		}
 	}
-	require.NotEmpty(t, browser, "there is no browser")
+	if browser == "" {
+		t.Skip("there is no browser; .ci/run node installs one where it can")
+	}
 	dir, err := os.Getwd()
 	require.NoError(t, err)
 	page := filepath.Join(t.TempDir(), "page.html")

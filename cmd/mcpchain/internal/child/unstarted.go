@@ -44,7 +44,7 @@ func unstarted(args []string, err error) error {
 	case strings.HasPrefix(args[0], "~") || strings.Contains(args[0], "$"):
 		why = "no shell replaces \"~\" and \"$\" in its name: write the whole path"
 	case is(exec.ErrDot):
-		why = quoted + " is in the working directory, which is not searched: write " + strconv.Quote("."+string(filepath.Separator)+name)
+		why = quoted + " is in the working directory, which is not searched: write ." + string(filepath.Separator) + name // as it has to be typed
 	case is(exec.ErrNotFound), is(fs.ErrNotExist):
 		why = missing(args[0], name, path)
 	case is(syscall.ENOEXEC):

@@ -109,10 +109,12 @@ func (d *Duration) UnmarshalJSON(value []byte) error {
 	return d.UnmarshalText(text)
 }
 
-// UnmarshalText reads a duration.
+// UnmarshalText reads a duration, which is not negative.
 func (d *Duration) UnmarshalText(text []byte) error {
 	read, err := time.ParseDuration(string(text))
 	switch _, number := strconv.ParseFloat(string(text), 64); {
+	case bytes.HasPrefix(text, []byte("-")):
+		return fmt.Errorf("%q is negative", text)
 	case err != nil && number == nil:
 		return fmt.Errorf("%q has no unit; write \"%[1]ss\" for seconds", text)
 	case err != nil:
@@ -217,9 +219,6 @@ func (c *Config) check() error {
 			return fmt.Errorf("%q is not between 1 KiB and 1 GiB", name)
 		}
 	}
-	if c.Deadline < 0 {
-		return errors.New(`"deadline" is negative; leave it out for none`)
-	}
 	if c.Redis != "" && !strings.HasPrefix(c.Redis, "redis://") && !strings.HasPrefix(c.Redis, "rediss://") {
 		return errors.New(`"redis" is no URL, such as "redis://localhost:6379"`)
 	}
@@ -274,8 +273,6 @@ func (c *Config) checkHTTP() error {
 		return errors.New(`"sessions" is below 1: no client could begin`)
 	case c.Idle <= 0:
 		return errors.New(`"idle" is not positive`)
-	case c.Drain < 0 || c.Lag < 0:
-		return errors.New(`"drain" or "lag" is negative`)
 	}
 	return nil
 }

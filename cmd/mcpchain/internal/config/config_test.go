@@ -123,7 +123,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"http":{}}`:                            `"http" is a text in quotes`,
 		`{"deadline":true}`:                      `"deadline": it is a duration in quotes, such as "30s"`,
 		`{"deadline":5}`:                         `"deadline": it has a unit and quotes; write "5s" for seconds`,
-		`{"deadline":"-1s"}`:                     `"deadline" is negative`,
+		`{"deadline":"-1s"}`:                     `"deadline": "-1s" is negative`,
 		`{"tool_deadlines":{"x":"0s"}}`:          `is not positive`,
 		`{"rate":-1}`:                            `"rate" is negative`,
 		`{"rate_each":-1}`:                       `"rate_each" is negative`,
@@ -134,7 +134,8 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"reader":"operater"}`:                  `there is no reader "operater"; did you mean "operator"?`,
 		`{"http":"127.0.0.1:1","sessions":0}`:    `"sessions" is below 1`,
 		`{"http":"127.0.0.1:1","idle":"0s"}`:     `"idle" is not positive`,
-		`{"http":"127.0.0.1:1","drain":"-1s"}`:   `"drain" or "lag" is negative`,
+		`{"http":"127.0.0.1:1","drain":"-1s"}`:   `"drain": "-1s" is negative`,
+		`{"hang":"-1s"}`:                         `"hang": "-1s" is negative`,
 		`{"lag":"1s"}`:                           `"lag" is for "http"`,
 		`{"redis":"localhost:6379"}`:             `"redis" is no URL`,
 		`{"max_answer":5}`:                       `"max_answer" is not between`,
@@ -265,12 +266,39 @@ func TestSchema(t *testing.T) {
 	for _, text := range []string{
 		`{"strcit":true}`, `{"deadline":50}`, `{"deadline":"50"}`, `{"tool_deadlines":{"x":"2"}}`, `{"reader":"me"}`, `{"rate":"60"}`, `{"hide":"a"}`,
 		`{"rules":[{"contains":"x","message":"m"}]}`, `{"rules":[{"contains":"x","kind":"quota","message":"m"}]}`, `{"rules":[{"contains":"x","kind":"conflict","message":"m","step":{}}]}`,
+		`{"rate":-1}`, `{"max_answer":1}`, `{"max_request":1073741825}`, `{"sessions":0,"http":":1"}`, `{"http":"x"}`, `{"http":":1","path":"x"}`, `{"redis":"localhost"}`, `{"to":"x"}`,
+		`{"hang":"-5s"}`, `{"hang":".s"}`, `{"hang":"1.2.3s"}`, `{"tool_deadlines":{"":"1s"}}`, `{"to":"https://h","headers":{"":"x"}}`,
+		`{"rules":[{"kind":"conflict","message":"m"}]}`, `{"rules":[{"contains":"x","pattern":"x","kind":"conflict","message":"m"}]}`, `{"rules":[{"contains":"x","kind":"conflict","message":""}]}`,
+		`{"rules":[{"contains":"x","kind":"conflict","message":"m","step":{"action":""}}]}`, `{"rules":[{"contains":"x","kind":"conflict","message":"m","never":"n","retry_after":"1s"}]}`,
 	} {
 		require.Error(t, schema.Validate(instance(t, text)), text)
 		_, err := Parse([]string{"-config", file(t, text), "server"})
 		require.Error(t, err, text)
 	}
+	for _, rule := range []string{
+		`"contains":"x"`, `"pattern":"x"`, `"contains":"","pattern":"x"`, `"contains":"x","never":"n"`, `"contains":"x","never":"","retry_after":"1s"`, `"contains":"x","never":"n","retry_after":null`,
+		`"contains":"x","step":null`, `"contains":"x","step":{"action":"a","tool":"","parameters":{"a":[]}}`,
+	} {
+		text := `{"rules":[{` + rule + `,"kind":"conflict","message":"m"}]}`
+		require.NoError(t, schema.Validate(instance(t, text)), text)
+		_, err := Parse([]string{"-config", file(t, text), "server"})
+		require.NoError(t, err, text)
+	}
 	root := schema.Schema()
+	for name := range root.Properties { // no editor complains of what the program takes
+		for _, value := range []string{
+			`""`, `"x"`, `0`, `1`, `-1`, `1.5`, `2000`, `true`, `"true"`, `[]`, `[""]`, `["a"]`, `["10.0.0.0/8"]`, `{}`, `{"a":"1s"}`, `{"A":"x"}`, `"5s"`, `"+5s"`, `"-5s"`, `"0"`, `"+0"`, `"-0"`,
+			`"1µs"`, `"1μs"`, `"1.h.5m"`, `" 5s"`, `"operator"`, `"/x"`, `":80"`, `"[::1]:80"`, `"h:http"`, `"rediss://h"`, `"HTTPS://h/x"`, `[{}]`,
+		} {
+			text := fmt.Sprintf(`{%q:%s}`, name, value)
+			if schema.Validate(instance(t, text)) != nil && text != `{"reader":""}` {
+				for _, with := range []string{"", `,"http":":1"`, `,"to":"https://h"`, `,"http":":1","to":"https://h"`} {
+					_, err := Parse([]string{"-config", file(t, text[:len(text)-1]+with+"}")})
+					require.Error(t, err, text)
+				}
+			}
+		}
+	}
 	for name, of := range root.Properties {
 		require.NotEmpty(t, of.Description, name)
 	}

@@ -31,6 +31,9 @@ var frame string
 //go:embed page.css
 var style string
 
+// Begin is how a page begins.
+const Begin = "<!doctype html>"
+
 // A Page is the template of a page. It may be used concurrently.
 type Page struct{ whole *template.Template }
 

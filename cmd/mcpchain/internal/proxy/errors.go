@@ -79,7 +79,7 @@ func insteadError(cause *call.ElsewhereError, starts bool, came string) error {
 // never is for a server that does not work as it was started.
 func never(text string) *fault.Error {
 	return fault.New(fault.KindServiceUnavailable, text).WithParty(fault.PartyServer).
-		Never("Its command, its environment or its configuration may have to be corrected")
+		Never("The command, the environment or the configuration of the server may have to be corrected")
 }
 
 // unstartedError is for a server that cannot be started. A stranger is not told why, and a secret is not cut.

@@ -128,19 +128,27 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 		case errors.Is(err, errUsed):
 			return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "Invalid message: " + errUsed.Error() + "."}
 		case err != nil:
-			if elsewhere, ok := errors.AsType[*call.ElsewhereError](err); ok && !errors.Is(err, errCancelled) && c.Method != call.MethodInitialize { // a time limit, which the server has not heard of
-				go up.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
-				if starts, came := up.starts(), up.came(int64(began.Sub(epoch))); up.ours && (starts || came != "") {
-					err = insteadError(elsewhere, starts, came)
-				}
-			}
-			return reply{}, err
+			return reply{}, up.timedOut(c, began, err)
 		case r.err != nil && c.Method == call.MethodListen && !p.ending() && (p.Start != nil || isClosed(up.process.Ended())) && p.again(ctx, r.err, tries):
 			continue
 		default:
 			return r, r.err
 		}
 	}
+}
+
+// timedOut returns err, or what came instead of an answer if err is the end of a time limit. The server has not heard of
+// that limit, and is told.
+func (u *upstream) timedOut(c *request, began time.Time, err error) error {
+	elsewhere, ok := errors.AsType[*call.ElsewhereError](err)
+	if !ok || errors.Is(err, errCancelled) || c.Method == call.MethodInitialize {
+		return err
+	}
+	go u.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
+	if starts, came := u.starts(), u.came(int64(began.Sub(epoch))); u.ours && (starts || came != "") {
+		return insteadError(elsewhere, starts, came)
+	}
+	return err
 }
 
 // again reports whether a subscription that broke is made again, after a pause. It is not if a server

@@ -187,13 +187,14 @@ func (u *upstream) tell(at int64) {
 	}
 	if told := &u.told[1]; !starts && !*told {
 		for _, w := range u.asked() {
-			if came := ""; time.Duration(at-w.at) >= soonAnswered && w.method != call.MethodListen {
-				if came = u.came(w.at); came != "" {
-					*told = true
-					u.proxy.Logger.Warn("the server has not answered a request yet, and wrote something else", slog.String("method", w.method),
-						slog.Duration("waited", time.Duration(at-w.at).Round(time.Second)), slog.String("instead", came))
-					return
-				}
+			if time.Duration(at-w.at) < soonAnswered || w.method == call.MethodListen {
+				continue
+			}
+			if came := u.came(w.at); came != "" {
+				*told = true
+				u.proxy.Logger.Warn("the server has not answered a request yet, and wrote something else", slog.String("method", w.method),
+					slog.Duration("waited", time.Duration(at-w.at).Round(time.Second)), slog.String("instead", came))
+				return
 			}
 		}
 	}

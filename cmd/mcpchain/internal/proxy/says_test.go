@@ -107,7 +107,7 @@ func TestAServerThatPrintsItsUsage(t *testing.T) {
 				line := c.answer("1")
 				require.Contains(t, line, "before it answered anything, and wrote: ")
 				require.Contains(t, line, "Usage: server")
-				require.Contains(t, line, "Retry: no. Its command, its environment or its configuration may have to be corrected.")
+				require.Contains(t, line, "Retry: no. The command, the environment or the configuration of the server may have to be corrected.")
 				require.NotContains(t, line, "zq-canary")
 				require.Equal(t, want, <-c.status)
 				c.status <- want

@@ -5,8 +5,6 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/mcpchain/mcpchain/internal/words"
-
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/page"
 )
 
@@ -15,8 +13,8 @@ var body string
 
 var logPage = page.New(body, template.FuncMap{
 	"short": short,
-	"text":  func(text string) string { return words.Clip(words.Clean(text), 8<<10) },
-	"part":  func(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) },
+	"text":  func(text string) string { return long(text, 8<<10) },
+	"part":  func(n int, of *Summary) float64 { return 100 * float64(n) / float64(max(of.Failures+of.Parts, 1)) },
 	"weight": func(g *Group) string {
 		switch {
 		case g.Level >= 8:

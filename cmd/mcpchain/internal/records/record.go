@@ -8,7 +8,8 @@ package records
 import (
 	"bufio"
 	"bytes"
-	"fmt"
+	"compress/gzip"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -31,6 +32,7 @@ type Record struct {
 	Attrs   []Attr // all others, in their order
 
 	Call      bool   // it says how a call, or a part of one, has ended
+	Part      bool   // it is about a part of a call
 	Failed    bool   // that has failed
 	Observed  bool   // it says what would have been sent in the place of what was sent
 	Name      string // what was called
@@ -52,30 +54,54 @@ func (r *Record) Get(keys ...string) string {
 	return ""
 }
 
-// longest is the longest line that is read. A record has two texts of 64 KiB and a stack.
+// longest is the longest line that can be a record. One has two texts of 64 KiB and a stack.
 const longest = 16 << 20
 
-// Read calls each with every line: with its record, or with nil if it is not one.
+// Read calls each with every line: with its record, or with nil if it is not one. A log that was rotated may be
+// compressed with gzip.
 func Read(from io.Reader, each func(*Record)) error {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, longest)
-	n := 0
-	for ; lines.Scan(); n++ {
-		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
-			each(Parse(line))
+	lines := bufio.NewReaderSize(from, 64<<10)
+	magic, err := lines.Peek(2)
+	switch {
+	case err == io.EOF: //nolint:errorlint // as it is documented
+		lines = bufio.NewReader(bytes.NewReader(magic)) // a terminal says only once that it ends
+	case string(magic) == "\x1f\x8b":
+		plain, err := gzip.NewReader(lines)
+		if err != nil {
+			return err
+		}
+		lines = bufio.NewReaderSize(plain, 64<<10)
+	}
+	var line []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		if len(line) <= longest { // of a longer one the rest need not be kept
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		switch record := bytes.TrimSpace(line); {
+		case len(line) > longest:
+			each(nil)
+		case len(record) > 0:
+			each(Parse(record))
+		}
+		line = line[:0]
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
 		}
 	}
-	if lines.Err() == bufio.ErrTooLong { //nolint:errorlint // as it is documented
-		return fmt.Errorf("line %d is longer than 16 MiB: this is not a log", n+1)
-	}
-	return lines.Err()
 }
 
 // Parse reads a line that slog has written, as JSON or as text. In front of it may stand what a supervisor adds, such
 // as the name of a container. Parse returns nil for any other line.
 func Parse(line []byte) *Record {
 	r := &Record{}
-	if at := bytes.IndexByte(line, '{'); at >= 0 && r.json(line[at:]) || r.text(string(line)) {
+	if at := bytes.Index(line, []byte(`{"`)); at >= 0 && r.json(line[at:]) || r.text(string(line)) {
 		return r
 	}
 	return nil
@@ -87,9 +113,13 @@ func (r *Record) json(line []byte) bool {
 	return r.value(dec, "") == nil && r.head()
 }
 
+// deepest is how many groups are read in each other. What is deeper stays as it is: the name of a group has those of all
+// around it.
+const deepest = 32
+
 // value reads a value, and objects as groups.
 func (r *Record) value(dec *jsontext.Decoder, key string) error {
-	if dec.PeekKind() != '{' {
+	if dec.PeekKind() != '{' || dec.StackDepth() > deepest {
 		raw, err := dec.ReadValue()
 		text, other := jsontext.AppendUnquote(nil, raw)
 		if other != nil { // than a string
@@ -155,11 +185,14 @@ func (r *Record) head() bool {
 		r.Attrs = slices.Delete(r.Attrs, i, i+1)
 	}
 	outcome := r.Get("outcome")
-	r.Call = r.Message == "mcp call" || r.Message == "mcp part of a call"
+	r.Part = r.Message == "mcp part of a call"
+	r.Call = r.Message == "mcp call" || r.Part
 	r.Failed = r.Call && outcome != "ok" && outcome != "input_required"
 	r.Observed = r.Get("would_send") != ""
 	r.Name, r.Reference = r.Get("tool", "prompt", "resource", "method"), r.Get("reference")
-	r.Text = r.Get("fault.message", "error", "how", "reason", "tool")
+	if r.Text = r.Get("fault.message", "error", "how", "reason"); r.Text == "" && !r.Call {
+		r.Text = r.Get("tool")
+	}
 	if r.Kind = r.Get("kind", "outcome"); outcome == "panic" { // callers are told that it is an internal error
 		r.Kind = outcome
 	}

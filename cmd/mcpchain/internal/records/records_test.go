@@ -2,9 +2,11 @@ package records_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -25,6 +27,7 @@ func TestParse(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"time":"2026-11-29T00:42:33.5Z","level":"INFO","msg":"m","a":1,"b":"two","c":{"d":true,"e":{"f":null}},"g":[1]}`: "INFO m [{a 1} {b two} {c.d true} {c.e.f null} {g [1]}]",
 		`{"time":"2026-11-29T00:42:33.5+01:00","level":"WARN+1","msg":"m","msg":"mine","level":"high"}`:                    "WARN+1 m [{msg mine} {level high}]",
+		`[{pod}] {"time":"2026-11-29T00:42:33.5Z","level":"ERROR","msg":"m"}`:                                              "ERROR m []",
 		`server-1  | {"time":"2026-11-29T00:42:33.5Z","level":"ERROR","msg":"m"}`:                                          "ERROR m []",
 		`server-1  | time=2026-11-29T00:42:33.500Z level=INFO msg="two words" a= b="say \"x\"\n" "c d"=1 e.f={`:            "INFO two words [{a } {b say \"x\"\n} {c d 1} {e.f {}]",
 		`time=2026-11-29T00:42:33.500Z level=INFO msg={"a":1} b=c`:                                                         "INFO {\"a\":1} [{b c}]",
@@ -84,7 +87,81 @@ func TestRead(t *testing.T) {
 	for _, line := range []string{"time=" + strings.Repeat("a=b ", 1<<20), strings.Repeat("{\"a\":", 1<<20)} { // in a time that grows as its length
 		require.Nil(t, records.Parse([]byte(line)))
 	}
-	require.ErrorContains(t, records.Read(strings.NewReader("x\n"+strings.Repeat("y", 17<<20)), func(*records.Record) {}), "line 2 is longer")
+}
+
+// One line that is none of a log does not hide the week around it.
+func TestALineThatIsTooLongIsLeftOut(t *testing.T) {
+	var s records.Summary
+	require.NoError(t, records.Read(strings.NewReader(line(1, "INFO", "m", "")+strings.Repeat("y", 17<<20)+"\n"+line(2, "INFO", "m", "")), s.Add))
+	require.Equal(t, []int{2, 1}, []int{s.Records, s.Others})
+}
+
+// A terminal says once that it ends, and then waits again.
+func TestTheEndIsReadOnce(t *testing.T) {
+	for _, text := range []string{"", "x", "xy", "x\ny"} {
+		lines := 0
+		require.NoError(t, records.Read(&terminal{text}, func(*records.Record) { lines++ }))
+		require.Len(t, strings.Fields(text), lines)
+	}
+}
+
+type terminal struct{ text string }
+
+func (r *terminal) Read(p []byte) (int, error) {
+	switch n := copy(p, r.text); {
+	case n > 0:
+		r.text = r.text[n:]
+		return n, nil
+	case r.text == "":
+		r.text = "what is typed next"
+		return 0, io.EOF
+	}
+	panic("never")
+}
+
+func TestALogThatWasRotatedIsCompressed(t *testing.T) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, log())
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	half := bytes.NewReader(b.Bytes()[:b.Len()/2])
+	var s records.Summary
+	require.NoError(t, records.Read(&b, s.Add))
+	require.Equal(t, 4, s.Failures)
+	require.ErrorIs(t, records.Read(half, s.Add), io.ErrUnexpectedEOF)
+}
+
+// What servers of two zones write is shown in one of them, which is named.
+func TestTimesAreOfOneZone(t *testing.T) {
+	var s records.Summary
+	for _, at := range []string{"2026-11-29T10:00:00-03:30", "2026-11-29T14:00:00Z", "2026-11-29T13:00:00Z"} {
+		s.Add(records.Parse([]byte(`{"time":"` + at + `","level":"WARN","msg":"mcp call","tool":"x","outcome":"timeout"}`)))
+	}
+	require.Contains(t, s.Headline(), "2026-11-29 09:30:00 to 2026-11-29 10:30:00 -03:30: 3 calls")
+	require.Equal(t, 10, s.Newest[0].Time.Hour())
+}
+
+// A call of which two items failed is one call.
+func TestPartsAreNoCalls(t *testing.T) {
+	var s records.Summary
+	part := `,"tool":"batch","outcome":"tool_error","reference":"id-1.0"`
+	require.NoError(t, records.Read(strings.NewReader(line(1, "INFO", "mcp part of a call", part)+line(1, "INFO", "mcp part of a call", part)+
+		call(2, "DEBUG", "batch", "ok", "", 1, "")+call(3, "WARN", "batch", "timeout", "timeout", 1, "")), s.Add))
+	require.Contains(t, s.Headline(), "1 call and 2 parts of calls failed, 1 succeeded.")
+	require.Empty(t, s.Newest[0].Text, "the name is no cause")
+	var b bytes.Buffer
+	require.NoError(t, s.WritePage(&b, "x"))
+	require.Contains(t, b.String(), "<dt>calls</dt><dd>2</dd>")
+	require.Contains(t, b.String(), "<dt>failed parts of calls</dt><dd>2</dd>")
+	require.Contains(t, b.String(), "(the record says no more)")
+}
+
+// A line of a server may look like a record, and have any depth.
+func TestDeepGroupsAreOneValue(t *testing.T) {
+	r := records.Parse([]byte(`{"time":"2026-11-29T00:42:33Z","level":"INFO","msg":"m","a":` + strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 41)))
+	require.NotNil(t, r)
+	require.Equal(t, []records.Attr{{Key: strings.Repeat(".a", 33)[1:], Value: strings.Repeat(`{"a":`, 8) + "1" + strings.Repeat("}", 8)}}, r.Attrs)
 }
 
 func line(at int, level, message, attrs string) string {
@@ -153,6 +230,23 @@ func TestWritePage(t *testing.T) {
 	require.NotContains(t, out, "<script")
 	require.NotContains(t, out, "\x1b")
 	require.NotContains(t, out, "ZgotmplZ", "a value that the template refuses")
+}
+
+// A summary and a page are sent to others. What a record has in whole, -reference shows.
+func TestASummaryHasNoCredentials(t *testing.T) {
+	const token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	var s records.Summary
+	text := call(1, "WARN", token, "timeout", "timeout", 1, `,"error":"refused `+token+`"`) +
+		line(1, "INFO", "observed", `,"sent":"`+token+`","would_send":"`+strings.Repeat("no ", 1000)+token+`"`) + line(1, "WARN", token, `,"how":"`+token+`"`)
+	require.NoError(t, records.Read(strings.NewReader(text), s.Add))
+	var b bytes.Buffer
+	s.WriteText(&b)
+	require.NoError(t, s.WritePage(&b, "x"))
+	require.NotContains(t, b.String(), token)
+	require.Contains(t, b.String(), "refused [redacted]")
+	b.Reset()
+	s.Newest[0].WriteWhole(&b)
+	require.Contains(t, b.String(), "refused "+token)
 }
 
 // What the library writes is what this package reads: with Observe, too.

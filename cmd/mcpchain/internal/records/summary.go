@@ -72,6 +72,7 @@ type Summary struct {
 
 	Records, Others int // lines that are records, and lines that are not
 	Calls, Failures int
+	Parts           int     // of calls, that failed
 	Changed         int     // answers that would have been others without Observe
 	Unknown         int     // failures of which it is not known whether they took effect
 	Failed          Section // calls, by what was called and the kind of the failure
@@ -91,7 +92,8 @@ func (s *Summary) Add(r *Record) {
 		s.Failed, s.Observed, s.Said, s.kinds = Section{}, Section{}, Section{}, map[string]string{}
 		s.From, s.To = r.Time, r.Time
 	}
-	if r.Time.Before(s.From) { // files of a log that was rotated come in any order
+	r.Time = r.Time.In(s.From.Location()) // servers may have other zones, and the same in summer and in winter
+	if r.Time.Before(s.From) {            // files of a log that was rotated come in any order
 		s.From = r.Time
 	}
 	if r.Time.After(s.To) {
@@ -113,14 +115,20 @@ func (s *Summary) Add(r *Record) {
 }
 
 func (s *Summary) call(r *Record) {
-	s.Calls++
+	if !r.Part {
+		s.Calls++
+	}
 	if r.Took > 0 {
 		s.Slowest = keep(s.Slowest, r, most, slower)
 	}
 	if !r.Failed {
 		return
 	}
-	s.Failures++
+	if r.Part {
+		s.Parts++
+	} else {
+		s.Failures++
+	}
 	if r.Get("effect") == "unknown" {
 		s.Unknown++
 	}

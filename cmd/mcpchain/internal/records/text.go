@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcpchain/mcpchain/internal/words"
+	"github.com/mcpchain/mcpchain/mask"
 )
 
 const (
@@ -17,7 +18,11 @@ const (
 
 // Headline says in sentences how much failed.
 func (s *Summary) Headline() string {
-	headline := fmt.Sprintf("%s to %s: %s failed", s.From.Format(stamp), s.To.Format(stamp), words.Plural(s.Failures, "call"))
+	headline := fmt.Sprintf("%s to %s: %s", s.From.Format(stamp), s.To.Format(stamp+" -07:00"), words.Plural(s.Failures, "call"))
+	if s.Parts > 0 {
+		headline += " and " + words.Plural(s.Parts, "part of a call", "parts of calls")
+	}
+	headline += " failed"
 	if s.Unknown > 0 {
 		headline += fmt.Sprintf(" (%d with an unknown effect)", s.Unknown)
 	}
@@ -47,7 +52,7 @@ func (s *Summary) WriteText(w io.Writer) {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", r.Time.Format(stamp), short(r.Name), short(r.Kind), r.Took, short(r.Reference), short(r.Text))
 	})
 	_ = table.Flush()
-	rows(w, fmt.Sprintf("WHAT WOULD HAVE BEEN SENT WITHOUT OBSERVE: %s", words.Plural(s.Changed, "answer")), s.Observed.Sorted(), func(g *Group) {
+	rows(w, "WHAT WOULD HAVE BEEN SENT WITHOUT OBSERVE: "+words.Plural(s.Changed, "answer"), s.Observed.Sorted(), func(g *Group) {
 		last := g.Last()
 		fmt.Fprintf(w, "  %s, %s: %s, the last %s\n", short(g.Name), short(g.Kind), words.Plural(g.Count, "time"), short(last.Reference))
 		fmt.Fprintf(w, "    sent        %s\n    would send  %s\n", indented(last.Get("sent")), indented(last.Get("would_send")))
@@ -70,7 +75,7 @@ func rows[T any](w io.Writer, title string, all []T, row func(T)) {
 
 // WriteWhole writes all that a record has.
 func (r *Record) WriteWhole(w io.Writer) {
-	fmt.Fprintf(w, "%s %s %s\n", r.Time.Format(stamp), r.Level, words.Line(r.Message))
+	fmt.Fprintf(w, "%s %s %s\n", r.Time.Format(stamp+".000 -07:00"), r.Level, words.Line(r.Message))
 	for _, a := range r.Attrs {
 		text := words.Clean(strings.NewReplacer("\t", "    ").Replace(a.Value))
 		fmt.Fprintf(w, "  %-16s %s\n", words.Line(a.Key), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 19)))
@@ -83,13 +88,18 @@ func (r *Record) About(reference string) bool {
 	return of == reference || strings.HasPrefix(of, reference+".")
 }
 
+// short and long write what stands in a summary, which is sent to others: without credentials.
 func short(text string) string {
-	if text = words.Line(text); text == "" {
+	if text = words.Line(words.Clip(text, 64*cell)); text == "" {
 		return "-"
 	}
-	return words.Cut(text, cell)
+	return words.Cut(mask.ScrubCredentials(text), cell)
+}
+
+func long(text string, limit int) string {
+	return words.Clip(mask.ScrubCredentials(words.Clean(text)), limit)
 }
 
 func indented(text string) string {
-	return strings.ReplaceAll(words.Clip(words.Clean(text), whole), "\n", "\n"+strings.Repeat(" ", 16))
+	return strings.ReplaceAll(long(text, whole), "\n", "\n"+strings.Repeat(" ", 16))
 }

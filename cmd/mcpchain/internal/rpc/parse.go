@@ -118,7 +118,7 @@ func ParseServer(line []byte) (m *Message, refused *RefusedError) {
 	}
 	if reason != "" {
 		refused = m.refused(jsonrpc.CodeInvalidRequest, reason)
-		if doc.Value("jsonrpc") == nil && m.Result == nil && (m.Error == nil || m.Error[0] != '{') {
+		if !refused.Method && doc.Value("jsonrpc") == nil && m.Result == nil && (m.Error == nil || m.Error[0] != '{') {
 			refused.ID = nil // a log has an ID, too, of a request whose answer comes
 		}
 		return nil, refused
