@@ -173,6 +173,11 @@ func TestAGuardThatIsKilled(t *testing.T) {
 	p.Kill()
 	<-p.Ended()
 	require.Equal(t, []int{other.PID()}, child.Guarded())
+	third, _ := start(t, "exec sleep 600")
+	child.KillGuard()
+	third.Kill() // that it is gone is seen when a server ends, too
+	<-third.Ended()
+	require.Equal(t, []int{other.PID()}, child.Guarded())
 	other.Kill()
 	<-other.Ended()
 	require.Empty(t, child.Guarded())

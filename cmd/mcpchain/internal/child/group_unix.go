@@ -52,8 +52,12 @@ func guarded(cmd *exec.Cmd) (release func()) {
 		defer guard.mu.Unlock()
 		at := slices.Index(guard.groups, group)
 		guard.groups = slices.Delete(guard.groups, at, at+1)
-		if !tell("-"+strconv.Itoa(group)) || len(guard.groups) == 0 {
+		told := tell("-" + strconv.Itoa(group))
+		if !told || len(guard.groups) == 0 {
 			endGuard()
+		}
+		if !told && len(guard.groups) > 0 {
+			startGuard()
 		}
 	}
 }

@@ -73,7 +73,7 @@ var settings = []setting{
 	list("hide", "tools that the client does not see", func(c *Config) *[]string { return &c.Hide }),
 	boolean("read-only", "only tools that only read", func(c *Config) *bool { return &c.ReadOnly }),
 	list("reads", "tools that only read, although the server does not say so", func(c *Config) *[]string { return &c.Reads }),
-	duration("start-timeout", "end a server that answers nothing for so long after its start (5m); 0 leaves it alone", func(c *Config) *Duration { return &c.StartTimeout }),
+	duration("start-timeout", "end a server that answers nothing for so long after the first request (5m); 0 leaves it alone", func(c *Config) *Duration { return &c.StartTimeout }),
 	duration("hang", "end a server that answers no ping for so long (30s); 0 leaves it alone", func(c *Config) *Duration { return &c.Hang }),
 	number("max-request", "bytes of the longest line for the server (9 MiB)", func(c *Config) *int { return &c.MaxRequest }),
 	number("max-answer", "bytes of the longest line of the server (9 MiB)", func(c *Config) *int { return &c.MaxAnswer }),

@@ -145,7 +145,7 @@ func (u *upstream) timedOut(c *request, began time.Time, err error) error {
 		return err
 	}
 	go u.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
-	if starts, came := !u.answered.Load(), u.came(int64(began.Sub(epoch))); u.ours && (starts || came != "") {
+	if starts, came := u.starts(), u.came(int64(began.Sub(epoch))); u.ours && (starts || came != "") {
 		return insteadError(elsewhere, starts, came)
 	}
 	return err

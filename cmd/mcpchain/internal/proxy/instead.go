@@ -92,7 +92,7 @@ func (u *upstream) echoes(m *rpc.Message) bool {
 	u.mu.Lock()
 	w := u.waiting[m.ID.Key()]
 	u.mu.Unlock()
-	if w == nil || w.method != m.Method || m.Method != call.MethodInitialize && !slices.Contains(lasting, m.Method) { // others may be its own
+	if w == nil || w.method != m.Method || m.Method == "ping" || known[m.Method] == nil { // others may be its own
 		return false
 	}
 	u.mends("a request that it writes back")
@@ -130,15 +130,15 @@ func (u *upstream) came(then int64) string {
 }
 
 // numbered returns an answer under the ID that it was asked by, if that is a number and the answer spells it as a
-// text.
+// text. Where such texts are IDs, too, that would be a guess: "5" may be the second answer to "5".
 func (u *upstream) numbered(m *rpc.Message) *rpc.Message {
 	number := m.ID.Spelled()
 	if number == nil {
 		return m
 	}
 	u.mu.Lock()
-	known := func(key string) bool { return u.waiting[key] != nil || u.late[key] != nil }
-	mends := !known(m.ID.Key()) && known(number.Key())
+	key := number.Key()
+	mends := !u.spelled && (u.waiting[key] != nil || u.late[key] != nil)
 	u.mu.Unlock()
 	if !mends {
 		return m
@@ -157,6 +157,9 @@ func (u *upstream) mends(what string) {
 		u.proxy.Logger.Warn("what the server writes is mended: not every client can read it", slog.String("what", what))
 	}
 }
+
+// starts reports whether a process has not answered anything since its start.
+func (u *upstream) starts() bool { return u.ours && !u.answered.Load() }
 
 // soonAnswered is how long an answer may take until it is recorded what came instead.
 const soonAnswered = 10 * time.Second

@@ -68,10 +68,13 @@ func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Re
 	if guard {
 		wait = min(guardWait, cmp.Or(p.Learn, guardWait))
 	}
+	up := p.server()
 	switch {
 	case c != nil && c.isSlow(method):
 		return nil, errNotInTime // one wait is enough for a call
-	case !guard && p.server() == nil && p.lists.get(method, req, false) != nil:
+	case !guard && up != nil && up.starts():
+		return nil, errNotInTime // it answers nothing, and the time of the call may be over
+	case !guard && up == nil && p.lists.get(method, req, false) != nil:
 		return nil, rpc.ErrUnsent
 	}
 	caller := ""

@@ -144,9 +144,11 @@ func TestAStartIsNotEndedByACall(t *testing.T) {
 			o.Hang, m.Deadline = time.Second, deadline.New(&deadline.Options{Limit: 20 * time.Second})
 		})
 		defer c.in.Close()
+		began := time.Now()
 		c.send(callLine("1", "echo", `{}`))
-		time.Sleep(21 * time.Second)
+		time.Sleep(19 * time.Second)
 		text := textOf(t, c.answer("1"))
+		require.Equal(t, 20*time.Second, time.Since(began).Truncate(time.Second), "nothing is asked to explain it")
 		require.Contains(t, text, "Timeout: the server, which has not answered anything since its start, did not answer this call in time: it has written nothing to standard output. It was told to stop.")
 		require.Contains(t, text, "Retry: no, unless you see that it did not take effect.")
 		time.Sleep(4 * time.Minute)
@@ -331,9 +333,8 @@ func TestACallThatIsNotAnswered(t *testing.T) {
 // A text for the number of an ID is taken for it while it waits, and only then.
 func TestATextForTheNumberOfAnID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := false
 		run := newProcess(func(m *rpc.Message) (string, error) {
-			if m.ID == nil || silent {
+			if m.ID == nil || strings.Contains(string(m.ID), "8") {
 				return "", nil
 			}
 			return `{"jsonrpc":"2.0","id":"` + strings.Trim(string(m.ID), `"`) + `","result":` + begun + `}`, nil
@@ -344,22 +345,53 @@ func TestATextForTheNumberOfAnID(t *testing.T) {
 		require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":`+begun+`}`, c.answer("1"))
 		c.send(callLine("17", "echo", `{}`))
 		require.Contains(t, c.answer("17"), `"id":17,`)
-		c.send(callLine(`"17"`, "echo", `{}`))
-		require.Contains(t, c.answer(`"17"`), `"id":"17",`)
-		silent = true
-		c.send(callLine("18", "echo", `{}`))
-		c.send(callLine(`"18"`, "echo", `{}`))
-		time.Sleep(time.Second)
-		run.out <- `{"jsonrpc":"2.0","id":"18","result":{"is":1}}` // which of the two is known
-		require.Contains(t, c.answer(`"18"`), `{"is":1}`)
-		run.out <- `{"jsonrpc":"2.0","id":"18","result":{"is":2}}`
-		require.Contains(t, c.answer("18"), `{"is":2}`)
 		require.Equal(t, 1, strings.Count(c.log.String(), "is mended"))
 		run.out <- `{"jsonrpc":"2.0","id":"17","result":{}}` // nobody waits
 		run.out <- `{"jsonrpc":"2.0","id":"017","result":{}}`
 		time.Sleep(time.Second)
 		require.Equal(t, 2, strings.Count(c.log.String(), "nobody waits for was dropped"))
+
+		// Of a client that has both, nothing is guessed.
+		c.send(callLine("18", "echo", `{}`))
+		c.send(callLine(`"18"`, "echo", `{}`))
+		time.Sleep(time.Second)
+		run.out <- `{"jsonrpc":"2.0","id":"18","result":{"is":1}}`
+		require.Contains(t, c.answer(`"18"`), `{"is":1}`)
+		run.out <- `{"jsonrpc":"2.0","id":"18","result":{"is":2}}`
+		time.Sleep(time.Second)
+		require.Equal(t, 3, strings.Count(c.log.String(), "nobody waits for was dropped"))
+		run.out <- `{"jsonrpc":"2.0","id":18,"result":{"is":3}}`
+		require.Contains(t, c.answer("18"), `{"is":3}`)
 	})
+}
+
+// What a terminal writes back does not reach the client: its refusal, written back as well, would be the answer. A
+// server may ask what both sides may.
+func TestRequestsThatAreWrittenBack(t *testing.T) {
+	for method, own := range map[string]bool{"tools/list": false, "resources/subscribe": false, "tools/call": false, "ping": true, "tasks/get": true} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				run := newProcess(func(m *rpc.Message) (string, error) {
+					if m.Method == method {
+						return string(m.Line), nil
+					}
+					return ok(m, begun), nil
+				})
+				c := initialized(t, processes(run))
+				defer c.in.Close()
+				c.send(`{"jsonrpc":"2.0","id":5,"method":"` + method + `","params":{"name":"t","uri":"u:v"}}`)
+				time.Sleep(time.Second)
+				run.out <- `{"jsonrpc":"2.0","id":5,"result":{"is":1}}`
+				got := c.next(func(line string) bool { return strings.Contains(line, `"id":5`) })
+				require.Equal(t, own, strings.Contains(got, `"method"`))
+				if own {
+					got = c.answer("5")
+				}
+				require.Contains(t, got, `{"is":1}`)
+				require.Equal(t, !own, strings.Contains(c.log.String(), "a request that it writes back"))
+			})
+		})
+	}
 }
 
 // All that is mended at once, of a process.

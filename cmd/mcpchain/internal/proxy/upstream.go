@@ -42,6 +42,7 @@ type upstream struct {
 
 	mu      sync.Mutex
 	waiting map[string]*waiter   // by the keys of IDs; nil when the run has ended
+	spelled bool                 // it was asked under a text that spells a number
 	late    map[string]*lateCall // those that nobody waits for any more
 	said    tail                 // what it wrote before its first message
 }
@@ -172,6 +173,7 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 		return reply{}, errLate
 	}
 	u.waiting[key] = &waiter{asks: asks{m.ID, m.Method, now()}, of: of, got: got}
+	u.spelled = u.spelled || m.ID.Spelled() != nil
 	u.mu.Unlock()
 	select {
 	case u.queue <- outgoing{m, key}:

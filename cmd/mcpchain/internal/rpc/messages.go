@@ -19,6 +19,7 @@ type Messages struct {
 	lines *Reader
 
 	part   []byte // the lines of an object that has not ended
+	sound  int    // bytes of them that were seen to begin an object
 	inside scanner
 	then   func() (*Message, error) // what comes next, if it was read already
 	open   atomic.Bool
@@ -35,7 +36,9 @@ func (r *Messages) Open() bool { return r.open.Load() }
 func (r *Messages) Next() (*Message, error) {
 	if then := r.then; then != nil {
 		r.then = nil
-		return then()
+		if m, err := then(); m != nil || err != nil {
+			return m, err
+		}
 	}
 	for {
 		line, err := r.lines.Next()
@@ -56,13 +59,33 @@ func (r *Messages) Next() (*Message, error) {
 			fallthrough
 		case err == nil:
 			return r.broken(m, nil)
-		case r.part == nil && !begins(line):
-			return nil, err
+		case line[0] == '{' && r.hopeless():
+			r.then = func() (*Message, error) { return r.takes(line, err) }
+			return nil, r.endless()
 		}
-		if m, err = r.add(line); m != nil || err != nil {
+		if m, err = r.takes(line, err); m != nil || err != nil {
 			return m, err
 		}
 	}
+}
+
+// takes adds a line that is no message to the object that has not ended, or begins one with it. The error is that of
+// a line that begins none.
+func (r *Messages) takes(line []byte, err error) (*Message, error) {
+	if r.part == nil && !begins(line) {
+		return nil, err
+	}
+	return r.add(line)
+}
+
+// hopeless reports whether the object that has not ended is none, such as a log with a brace in it: the next one would
+// be lost inside of it. What has grown little is not read again.
+func (r *Messages) hopeless() bool {
+	if r.part == nil || len(r.part) < 2*r.sound {
+		return false
+	}
+	r.sound = len(r.part)
+	return !begins(r.part)
 }
 
 var mark = []byte("\ufeff")
@@ -102,7 +125,7 @@ func (r *Messages) tooLong(more int) error {
 // end forgets the object that has not ended, and returns what there is of it.
 func (r *Messages) end() []byte {
 	part := r.part
-	r.part, r.inside = nil, scanner{}
+	r.part, r.sound, r.inside = nil, 0, scanner{}
 	r.open.Store(false)
 	return part
 }
@@ -113,7 +136,12 @@ func (r *Messages) broken(m *Message, err error) (*Message, error) {
 		return m, err
 	}
 	r.then = func() (*Message, error) { return m, err }
-	return nil, &RefusedError{Line: r.end(), Code: jsonrpc.CodeParseError, Reason: "an object on many lines does not end"}
+	return nil, r.endless()
+}
+
+// endless ends an object that does not.
+func (r *Messages) endless() error {
+	return &RefusedError{Line: r.end(), Code: jsonrpc.CodeParseError, Reason: "an object on many lines does not end"}
 }
 
 // begins reports whether a line is the beginning of an object.

@@ -53,6 +53,8 @@ func TestMessagesAreMended(t *testing.T) {
 		"{\n" + ping + "\n" + two:                {"refused : an object on many lines does not end", ping, two},
 		"{\n  name: 'it',\n  of: {}\n}\n" + ping: {"refused : it stands on many lines and is no JSON", ping},
 		"{\n  it's \"\n}\n" + ping:               {"refused : an object on many lines does not end", ping},
+		"{\n  name: 'a {'\n}\n" + pretty:         {"refused : an object on many lines does not end", `{"jsonrpc":"2.0","id":7,"result":{"content":[{"a":"b } c"}]}}` + many},
+		"{\"cut\": \"of\n" + pretty + pretty:     {"refused : an object on many lines does not end", `{"jsonrpc":"2.0","id":7,"result":{"content":[{"a":"b } c"}]}}` + many, `{"jsonrpc":"2.0","id":7,"result":{"content":[{"a":"b } c"}]}}` + many},
 		"{\n":                                    {"refused : an object on many lines does not end"},
 		"[\n" + ping + "\n]\n":                   {"refused : the line is no JSON", ping, "refused : the line is no JSON"},
 		"{\"a\":\n1}\n":                          {`refused : the member "jsonrpc" is not "2.0"`},

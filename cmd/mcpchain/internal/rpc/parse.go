@@ -117,7 +117,11 @@ func ParseServer(line []byte) (m *Message, refused *RefusedError) {
 		reason = "the message has no method and is no answer"
 	}
 	if reason != "" {
-		return nil, m.refused(jsonrpc.CodeInvalidRequest, reason)
+		refused = m.refused(jsonrpc.CodeInvalidRequest, reason)
+		if !refused.Method && doc.Value("jsonrpc") == nil && m.Result == nil && (m.Error == nil || m.Error[0] != '{') {
+			refused.ID = nil // a log has an ID, too, of a request whose answer comes
+		}
+		return nil, refused
 	}
 	return m, nil
 }

@@ -213,6 +213,11 @@ func TestServersAreReadTolerantly(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"id":2,"result":{}}`:                             "",
 		`{"jsonrpc":"2.0","id":1,"id":1,"result":{}}`:                             "1",
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""},"error":{}}`:     "1",
+		`{"jsonrpc":"2.0","id":1}`:                                                "1",
+		`{"id":1,"result":{}}`:                                                    "1",
+		`{"id":1,"error":{"code":1,"message":""}}`:                                "1",
+		`{"level":"info","msg":"a call","id":1}`:                                  "",
+		`{"level":"error","error":"it failed","id":1}`:                            "",
 	} {
 		_, refused := ParseServer([]byte(line))
 		require.NotNil(t, refused, line)
