@@ -63,7 +63,7 @@ func Read(from io.Reader, each func(*Record)) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	magic, err := lines.Peek(2)
 	switch {
-	case err == io.EOF: //nolint:errorlint // as it is documented
+	case err == io.EOF:
 		lines = bufio.NewReader(bytes.NewReader(magic)) // a terminal says only once that it ends
 	case string(magic) == "\x1f\x8b":
 		plain, err := gzip.NewReader(lines)
