@@ -30,6 +30,7 @@ import (
 	"github.com/mcpchain/mcpchain/internal/kinds"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/middleware"
+	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -114,6 +115,7 @@ func newTarget(c channel, reader mask.Reader) *target {
 			return fault.New("ruled", string(err)).Suggest(string(err))
 		})}},
 		Validate: &validate.Options{RawTools: true},
+		Retry:    &retry.Options{HideOthers: true}, // one victim after another: what is known of others differs
 		Batch:    batch.New(&batch.Options{Lists: []batch.List{{Tool: "act", Item: "text", As: "act_all", Items: "texts"}}}),
 		Degrade:  degrade.New(nil),
 	}, inner...)
