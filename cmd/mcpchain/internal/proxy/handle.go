@@ -51,6 +51,7 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	p.answeredAgain(req)
 	if method == call.MethodListTools && r.wire == nil {
 		p.lists.keep(method, req, r.result)
+		p.checkNames(req, r.result)
 		if shown, changed := p.Tools.filter(r.result); changed {
 			r.result, r.m = shown, rpc.Answered(c.ID, shown)
 		}

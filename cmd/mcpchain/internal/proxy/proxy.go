@@ -93,6 +93,7 @@ type Proxy struct {
 	asking  chan struct{}     // closed when the client has asked something
 	silent  table.Names[bool] // the calls during which a run was ended because it was silent, see sameCall
 	outputs ask.Outputs
+	named   sync.Once                 // the names in Tools were compared with a whole list of the server
 	place   atomic.Pointer[ask.Place] // what the middlewares remember of what the server lists; nil before the first call
 
 	mu      sync.Mutex

@@ -529,6 +529,17 @@ func TestToolsThatAreHidden(t *testing.T) {
 	require.Equal(t, "no", textOf(t, c.call("4", "fail", `{"text":"no"}`)))
 }
 
+// A mistyped name hides nothing, so it is recorded, once.
+func TestANameThatNoToolHas(t *testing.T) {
+	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Tools = Tools{Hide: []string{"ecoh", "fail"}} })
+	for _, id := range []string{"1", "2"} {
+		c.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/list"}`)
+		require.Contains(t, c.answer(id), `"echo"`)
+	}
+	require.Equal(t, 1, strings.Count(c.log.String(), "a setting names a tool that the server does not list"))
+	require.Regexp(t, `tool=ecoh similar=\[echo`, c.log.String())
+}
+
 func TestSerialWrites(t *testing.T) {
 	c := initialized(t, func(o *Options, _ *mcpchain.Options) { o.Serial = true })
 	for i := range 3 {

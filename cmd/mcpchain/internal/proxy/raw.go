@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 	"github.com/mcpchain/mcpchain/internal/jsons"
+	"github.com/mcpchain/mcpchain/internal/near"
 )
 
 // merged returns the JSON of a result that the middlewares have changed. before is what they got,
@@ -150,6 +152,33 @@ func (t *Tools) hidden(raw json.RawMessage) bool {
 		return true // what it is cannot be read
 	}
 	return slices.Contains(t.Hide, tool.Name) || t.ReadOnly && !tool.Annotations.ReadOnly && !slices.Contains(t.Reads, tool.Name)
+}
+
+// checkNames records, once, the names of the operator's that no tool in a whole list of the server has: a
+// mistyped name hides nothing.
+func (p *Proxy) checkNames(req mcp.Request, raw json.RawMessage) {
+	if len(p.Tools.Hide) == 0 && len(p.Tools.Reads) == 0 {
+		return
+	}
+	var list struct {
+		Next  string            `json:"nextCursor"`
+		Tools []json.RawMessage `json:"tools"`
+	}
+	params, _ := req.GetParams().(*mcp.ListToolsParams)
+	if params != nil && params.Cursor != "" || rpc.Unmarshal(raw, &list) != nil || list.Next != "" {
+		return
+	}
+	p.named.Do(func() {
+		listed := make([]string, 0, len(list.Tools))
+		for _, tool := range list.Tools {
+			listed = append(listed, nameOf(tool))
+		}
+		for _, name := range slices.Concat(p.Tools.Hide, p.Tools.Reads) {
+			if !slices.Contains(listed, name) {
+				p.Logger.Warn("a setting names a tool that the server does not list", slog.String("tool", name), slog.Any("similar", near.Matches(name, listed)))
+			}
+		}
+	})
 }
 
 // marshal writes what consists of JSON that was read.
