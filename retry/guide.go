@@ -314,7 +314,8 @@ func broken(kind fault.Kind) bool {
 
 // wait returns how long to wait after an outage has cost this many waits, in whole seconds: one, three,
 // nine, then twelve times the first. A limit takes longer to pass. By chance each is up to a fifth
-// longer, never shorter, so that callers that failed together do not come back together.
+// longer, never shorter, so that callers that failed together do not come back together. Below 6 s no
+// second is left for chance.
 func (g *guide) wait(kind fault.Kind, waits int) time.Duration {
 	factors := []float64{1, 3, 9, 12}
 	if kind == fault.KindRateLimited {

@@ -101,9 +101,10 @@ type Options struct {
 	// InitialInterval is about how long to wait before the second attempt, where neither the
 	// handler nor a service that it needs said how long. The next waits are three and nine times as
 	// long, all later ones twelve times. After a rate limit without a known wait they are six
-	// times as long, then twelve times. By chance each is up to a fifth longer, so that callers
-	// that failed together do not come back together. Waits are rounded up to whole seconds: with a
-	// millisecond all are sent as 1 s, which suits tests that compare texts. A wait that a
+	// times as long, then twelve times. By chance each is up to a fifth longer, in whole
+	// seconds, so that callers that failed together do not come back together. A wait of less than
+	// 6 s is too short for that: the default is sent as 5 s to all of them. With a millisecond all
+	// waits are sent as 1 s, which suits tests that compare texts. A wait that a
 	// handler or a service asked for is sent unchanged. Zero means 5 s.
 	InitialInterval time.Duration
 
