@@ -494,7 +494,7 @@ func ends(add func(string, func(*world, harness.Place))) {
 	add("a client gives up", func(w *world, at harness.Place) {
 		w.unordered = true
 		w.serve(at, func(o *mcpchain.Options) { o.Deadline = deadline.New(&deadline.Options{Logger: w.logger()}) }, "no annotations",
-			map[string]harness.Handler{"deaf": deaf, "listens": listens, "began": began})
+			map[string]harness.Handler{"deaf": deaf, "listens": later(listens), "began": later(began)})
 		for _, name := range []string{"listens", "began", "deaf"} {
 			ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 			w.callWith(ctx, name, "", nil)
@@ -514,6 +514,16 @@ func ends(add func(string, func(*world, harness.Place))) {
 			w.records()
 		}
 	})
+}
+
+// later is a handler that returns a moment after h: of an end of the call and a return at once, chance decides which
+// comes first.
+func later(h harness.Handler) harness.Handler {
+	return func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+		res, err := h(ctx, req)
+		time.Sleep(time.Millisecond)
+		return res, err
+	}
 }
 
 // others are other methods, and users' middlewares that keep something.
