@@ -70,6 +70,10 @@ type Options struct {
 	// Batch adds list forms to tools. Nil means that there are none.
 	Batch mcp.Middleware
 
+	// Task answers a call that lasts longer than its client waits with a handle, under which the client
+	// fetches the answer later. Nil means that every call is answered when it ends.
+	Task mcp.Middleware
+
 	// Replay answers a call that is repeated with the same key with its first answer. Nil means that
 	// keys are ignored.
 	Replay mcp.Middleware
@@ -112,7 +116,7 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 
 // Standard returns the recommended chain, outermost first:
 //
-//	recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
+//	[task] > recover > correlate > [audit] > mask > [drain] > [budget] > [limit] > [task] > [batch] > [replay] > [state] > inner... > retry > validate > [degrade] > [deadline] > [retry.Server] > recover > handler
 //
 // The outer recovery guards everything, your inner middlewares included; the inner one
 // turns a handler's panic into an error before the other middlewares see it. A failure is
@@ -125,7 +129,8 @@ func Chain(mw ...mcp.Middleware) mcp.Middleware { return middleware.Chain(mw...)
 // it cannot record. It records a list of batch as one call. drain, budget and limit
 // refuse calls before your middlewares run. A refusal has a text of its own and is
 // recorded like any failure. limit does not count calls that drain refuses. budget serves
-// the rest of an answer without a new call. limit stands outside of batch and again
+// the rest of an answer without a new call. task stands outside of all, so that they see a call to its
+// end, and again where it answers its own tools. limit stands outside of batch and again
 // inside of it, so that each item of a list counts as a call. Give [mask.Successes] as
 // the first inner middleware: there it stands inside of the middlewares that store, cut
 // or combine answers.
@@ -171,7 +176,15 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 	if listed != nil {
 		listed = Chain(listed, o.Limit) // each item of a list counts
 	}
+	var outside, inside mcp.Middleware
+	if o.Task != nil {
+		var alone bool
+		if outside, inside, alone = call.Halves(o.Task); !alone {
+			panic("mcpchain.Standard: Options.Task holds a middleware around that of task.New; give it as it is, and select tools with task.Options.Tools")
+		}
+	}
 	return Chain(
+		outside,
 		mcprecover.New(o.Recover),
 		look,
 		render,
@@ -181,6 +194,7 @@ func Standard(opts *Options, inner ...mcp.Middleware) mcp.Middleware {
 		o.Drain,
 		o.Budget,
 		o.Limit,
+		inside,
 		listed,
 		o.Replay,
 		o.State,
@@ -205,6 +219,7 @@ func (o *Options) check() {
 		{"Budget", "budget.New", o.Budget},
 		{"Limit", "limit.New", o.Limit},
 		{"Batch", "batch.New", o.Batch},
+		{"Task", "task.New", o.Task},
 		{"Replay", "replay.New", o.Replay},
 		{"State", "state.New", o.State},
 		{"Degrade", "degrade.New", o.Degrade},

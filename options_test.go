@@ -3,6 +3,7 @@ package mcpchain_test
 import (
 	"context"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,6 +21,7 @@ import (
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/task"
 )
 
 // TestEachFieldTakesItsOwn puts each middleware into each field that takes one.
@@ -35,6 +37,7 @@ func TestEachFieldTakesItsOwn(t *testing.T) {
 		"Replay":      replay.New(nil),
 		"RetryServer": retry.Server(nil),
 		"State":       state.New(nil),
+		"Task":        task.New(nil),
 	}
 	others := map[string]mcp.Middleware{
 		"retry.New": retry.New(nil), "Standard": mcpchain.Standard(nil), "none": mcpchain.Chain(), "Sending": deadline.Sending(),
@@ -54,8 +57,13 @@ func TestEachFieldTakesItsOwn(t *testing.T) {
 		}
 		own := fits[field.Name]
 		require.NotPanics(t, with(own), field.Name)
-		require.NotPanics(t, with(mcpchain.Chain(own, nil, own)), field.Name)
-		require.NotPanics(t, with(middleware.ForTools(own, "search")), field.Name)
+		around := require.NotPanics
+		if field.Name == "Task" { // whose halves would stand side by side
+			around = require.Panics
+		}
+		around(t, with(mcpchain.Chain(own, nil, own)), field.Name)
+		around(t, with(middleware.ForTools(own, "search")), field.Name)
+		around(t, with(func(next mcp.MethodHandler) mcp.MethodHandler { return own(next) }), field.Name)
 		for name, mw := range fits {
 			if name == field.Name {
 				continue
@@ -78,6 +86,9 @@ func TestWhatAFieldRefuses(t *testing.T) {
 	require.PanicsWithValue(t, "mcpchain.Standard: Options.RetryServer holds a middleware of retry.New; give one of retry.Server", func() {
 		mcpchain.Standard(&mcpchain.Options{RetryServer: retry.New(nil)})
 	})
+	require.PanicsWithValue(t, "mcpchain.Standard: Options.Task holds a middleware around that of task.New; give it as it is, and select tools with task.Options.Tools", func() {
+		mcpchain.Standard(&mcpchain.Options{Task: middleware.ForTools(task.New(nil), "report")})
+	})
 	ran := false
 	for name, mw := range map[string]mcp.Middleware{
 		"passes": func(next mcp.MethodHandler) mcp.MethodHandler { return next },
@@ -97,5 +108,6 @@ func TestNoHandler(t *testing.T) {
 	const want = "limit.New: the middleware got a nil handler; give it the handler that it stands in front of"
 	require.PanicsWithError(t, want, func() { limit.New(nil)(nil) })
 	require.PanicsWithError(t, want, func() { mcpchain.Chain(limit.New(nil), limit.New(nil))(nil) })
+	require.PanicsWithError(t, strings.ReplaceAll(want, "limit", "task"), func() { task.New(nil)(nil) })
 	require.PanicsWithError(t, "mcpchain"+want[len("limit.New"):], func() { mcpchain.Standard(nil)(nil) })
 }

@@ -33,8 +33,18 @@ const (
 // maxArguments is how many bytes of arguments are recorded.
 const maxArguments = 16 << 10
 
-func (a *auditor) addArguments(rec *Record, req mcp.Request, tool *mcp.Tool) {
-	raw := call.ArgumentsOf(req)
+// addMended records the arguments with which the handler ran, if they are not those that were sent.
+func (a *auditor) addMended(rec *Record, c *call.Call, tool *mcp.Tool) {
+	if raw, ok := c.Mended(); ok {
+		rec.Arguments, rec.ArgumentsBytes = nil, 0
+		a.addArguments(rec, raw, tool)
+	}
+	for _, change := range c.Changes() {
+		rec.Mended = append(rec.Mended, Mended{Argument: safeName(change.Argument), Change: change.Kind})
+	}
+}
+
+func (a *auditor) addArguments(rec *Record, raw json.RawMessage, tool *mcp.Tool) {
 	switch {
 	case len(raw) == 0 || a.Arguments == Omitted:
 	case len(raw) > maxArguments:

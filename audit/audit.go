@@ -131,7 +131,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	rec := Record{
 		Event: eventCall, Method: safeName(method), Target: safeName(call.Target(req)), Owner: a.owner(ctx, req), Reference: c.ID(),
 	}
-	a.addArguments(&rec, req, t.tool)
+	a.addArguments(&rec, call.ArgumentsOf(req), t.tool)
 	if t.safety != failure.Reads {
 		rec.Event = eventBegin
 		seq, err := a.keep(c, rec)
@@ -146,6 +146,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 		if !returned { // a panic passes, or a runtime.Goexit
 			rec.Outcome, rec.Effect = call.OutcomePanic, effectOf(c, nil, t)
 			rec.DurationMS = millis(time.Since(began))
+			a.addMended(&rec, c, t.tool)
 			_, _ = a.keep(c, rec)
 		}
 	}()
@@ -153,6 +154,7 @@ func (a *auditor) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 	returned = true
 	f := c.End(res, err)
 	rec.Outcome, rec.DurationMS = c.Outcome(res, f), millis(time.Since(began))
+	a.addMended(&rec, c, t.tool)
 	switch {
 	case f != nil:
 		rec.Kind, rec.Effect = safeName(string(f.Fault().Kind())), effectOf(c, f, t)

@@ -41,6 +41,7 @@ type Record struct {
 
 	Arguments      json.RawMessage `json:"arguments,omitempty"`       // without secrets
 	ArgumentsBytes int             `json:"arguments_bytes,omitempty"` // the size of arguments that are not recorded themselves
+	Mended         []Mended        `json:"mended,omitempty"`          // of an end or a call: how the arguments that ran differ from those that were sent
 
 	Outcome    string       `json:"outcome,omitempty"`     // how the call ended, as in the log of package correlate
 	Kind       string       `json:"kind,omitempty"`        // of the failure: a fault.Kind
@@ -54,6 +55,13 @@ type Record struct {
 
 	Prev string `json:"prev,omitempty"` // the Hash of the record before
 	Hash string `json:"hash,omitempty"` // of the line up to this member
+}
+
+// Mended is what package validate changed of one argument before the handler ran. The Arguments of that record
+// are those that ran. The Argument is "" for all of them.
+type Mended struct {
+	Argument string `json:"argument"`
+	Change   string `json:"change"`
 }
 
 // A Head names a place in a log: a record by its number and hash, such as the last one. The

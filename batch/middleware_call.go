@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 
@@ -38,6 +39,7 @@ func (l *lister) call(ctx context.Context, c *call.Call, req *mcp.CallToolReques
 		item := listform.Request(req, f.Tool, listform.Arguments(head, items[i]))
 		below := c.Below(ctx, strconv.Itoa(i), item)
 		res, err := next(below, middleware.MethodCallTool, item)
+		c.NoteMendedPart(fmt.Sprintf("%s[%d]", f.Items, i), below.Changes())
 		var value any
 		failed := below.End(res, err)
 		if failed == nil {

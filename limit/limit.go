@@ -26,7 +26,8 @@
 // # What counts
 //
 // Calls of tools, reads of resources, prompts and completions count. Other methods are free unless
-// Limit.Methods names them. The middlewares' own look-ups and the repetitions of retry.Server are
+// Limit.Methods names them. A call behind a handle of package task counts as running until it ends. Fetching its
+// answer counts among Calls and not as running, so that it is possible while all places are taken. The middlewares' own look-ups and the repetitions of retry.Server are
 // never counted.
 //
 // The list form of a tool (package batch) counts by its items, if the same middleware
@@ -53,7 +54,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
-	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
 )
@@ -174,11 +174,16 @@ func (l *limiter) run(ctx context.Context, c *call.Call, req mcp.Request, next m
 			return next(ctx, a.method, req)
 		}
 	}
+	a.idle = call.IsIdle(ctx, a.tool)
 	if err := l.admit(&a); err != nil {
 		c.Refused("limit")
 		return nil, err
 	}
-	defer l.release(&a)
+	if a.idle {
+		l.release(&a)
+	} else {
+		defer l.release(&a)
+	}
 	return next(ctx, a.method, req)
 }
 
@@ -202,7 +207,7 @@ func newLimiter(o Options) *limiter {
 		Options: o, owners: owner.Finder{Func: o.Owner, Option: "limit.Options.Owner", Logger: o.Logger},
 		methods: map[string]uint8{}, tools: map[string]uint8{}, rules: make([]rule, len(o.Limits)),
 		seed: maphash.MakeSeed(), epoch: time.Now(), held: map[*call.Call]hold{},
-		remote: stored.NewRemote("the shared store of package limit", o.Logger),
+		remote: newGuard("the shared store of package limit", o.Logger),
 	}
 	l.table = table{most: maxBuckets, buckets: map[uint64]*bucket{}, named: map[uint64]int{}}
 	for i, limit := range o.Limits {

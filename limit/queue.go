@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/owner"
-	"github.com/mcpchain/mcpchain/internal/stored"
 )
 
 // A limiter is the middleware. One mutex guards all counts, so that a call takes tokens
@@ -30,8 +29,8 @@ type limiter struct {
 	places atomic.Int32 // how often the middleware stands in a chain
 	seed   maphash.Seed
 	epoch  time.Time
-	rated  uint8          // the limits of rates, a bit for each
-	remote *stored.Remote // guards the calls of the shared store
+	rated  uint8  // the limits of rates, a bit for each
+	remote *guard // guards the calls of the shared store
 
 	mu     sync.Mutex
 	table  table
@@ -62,7 +61,11 @@ type hold struct {
 	n       uint8
 	counted uint8 // the limits whose tokens a shared store has counted
 	runs    bool
+	idle    bool // the call takes no place among those that run
 }
+
+// crowded reports whether too many run for the call, with n calls that wait before it.
+func (h *hold) crowded(b *bucket, n int) bool { return !h.idle && b.crowded(1+n) }
 
 // missing returns how long a call has to wait until its bucket has n tokens: zero if a
 // shared store has counted them.
@@ -78,7 +81,7 @@ func (h *hold) missing(b *bucket, now time.Duration, n int) time.Duration {
 func (h *hold) heldUp(now time.Duration) (wait time.Duration, held bool) {
 	for _, b := range h.buckets[:h.n] {
 		missing := h.missing(b, now, 1)
-		held = held || missing > 0 || b.crowded(1) || b.rule.Calls < 0
+		held = held || missing > 0 || h.crowded(b, 0) || b.rule.Calls < 0
 		wait = max(wait, missing)
 	}
 	return wait, held
@@ -121,7 +124,7 @@ func (l *limiter) admit(a *candidate) error {
 		return refuse(a.ctx, why)
 	}
 	l.release(a)
-	a.hold = hold{} // this server counts for itself
+	a.hold = hold{idle: a.idle} // this server counts for itself
 	return l.enter(a)
 }
 
@@ -318,7 +321,7 @@ func blocking(a *candidate, now time.Duration) refusal {
 			return newRefusal(a, b, never, 0)
 		case wait > longest:
 			by, why, longest = b, noTokens, wait
-		case why == others && b.crowded(1+b.waiters):
+		case why == others && a.crowded(b, b.waiters):
 			by, why = b, tooMany
 		}
 	}

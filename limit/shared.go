@@ -11,7 +11,7 @@ import (
 
 // rates returns the limits of a call whose tokens the shared store counts now.
 func (l *limiter) rates(a *candidate) (set uint8) {
-	if l.Shared == nil || l.remote.Rests() {
+	if l.Shared == nil || l.remote.rests() {
 		return 0
 	}
 	return a.limits & l.rated
@@ -33,7 +33,7 @@ func (l *limiter) takeShared(a *candidate, owner string) (short shortage, ok boo
 		rules = append(rules, r)
 		want = append(want, store.Tokens{Key: sharedKey(r, a, owner), N: 1, Burst: r.Burst, Interval: r.interval})
 	}
-	return stored.Ask(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
+	return ask(a.ctx, l.remote, func(ctx context.Context) (shortage, error) {
 		wait, of, err := l.Shared.Take(ctx, want...)
 		if err != nil || wait <= 0 {
 			return shortage{}, err

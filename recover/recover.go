@@ -127,14 +127,14 @@ func (r *recovery) checked(c *call.Call, res mcp.Result, err error, outermost bo
 	case isNil(res):
 		if err = nilResult(c); err != nil {
 			if !c.Missing(res, err) {
-				c.Mended()
+				c.Replaced()
 			}
 			res = nil
 		}
 	case outermost:
 		var size int
 		if res, size, err = sendable(c, res); err != nil {
-			c.Mended()
+			c.Replaced()
 			err = unsendable(c, err, fault.Generic(fault.KindInternal))
 		} else if r.maxResult > 0 && size > r.maxResult && !c.Observing() && call.TargetKey(c.Method()) != "" { // lists are the server's own
 			res, err = nil, unsendable(c, oversized(res, size), tooLarge(c.Method(), r.maxResult))

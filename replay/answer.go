@@ -2,19 +2,15 @@ package replay
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/fault"
-	"github.com/mcpchain/mcpchain/internal/call"
-	"github.com/mcpchain/mcpchain/internal/stored"
+	"github.com/mcpchain/mcpchain/internal/kept"
 	"github.com/mcpchain/mcpchain/internal/unclear"
 	"github.com/mcpchain/mcpchain/internal/wire"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // keyHeader is the header that may hold an idempotency key.
@@ -133,25 +129,6 @@ var (
 			WithRetry(fault.Retry{Effect: fault.EffectCommitted})
 )
 
-// refusal returns the answer for a caller that has used up its share, nil for any other error.
-// All that the caller has now expires within Keep, so no wait is longer.
-func (k *keeper) refusal(err error) error {
-	var f *fault.Error
-	switch {
-	case errors.Is(err, store.ErrManyKeys):
-		f = errTooManyKeys
-	case errors.Is(err, store.ErrManyBytes):
-		f = errTooManyBytes
-	default:
-		return nil
-	}
-	wait := k.Keep
-	if room := (*store.RoomError)(nil); errors.As(err, &room) && room.After > 0 {
-		wait = room.After
-	}
-	return f.Because(err).WithRetry(fault.Retry{ShouldRetry: true, RetryAfterSeconds: wait.Seconds(), Effect: fault.EffectNone})
-}
-
 // incomparable returns the answer to a call whose arguments have no canonical form. They are never those that a key
 // was used with.
 func incomparable(args []byte) error {
@@ -161,29 +138,14 @@ func incomparable(args []byte) error {
 	return errNoForm
 }
 
-// unavailable turns an error of the store into what the caller may know of it.
-func unavailable(err error) error {
-	return stored.Failed(err, "the store of idempotency keys", fault.EffectNone)
-}
-
 // replayed returns the kept answer of the first call.
-func (a *attempt) replayed(rec record) (mcp.Result, error) {
-	switch {
-	case rec.Answer == nil:
+func (a *attempt) replayed(rec kept.Record) (mcp.Result, error) {
+	if rec.Answer == nil {
 		return nil, errNotKept
-	case rec.Answer.Wire != nil:
-		return nil, rec.Answer.Wire
-	case rec.Answer.Fault != nil:
-		return nil, rec.Answer.Fault.Because(fmt.Errorf("replay: the answer of the call with the reference %s", rec.Call))
 	}
-	var first mcp.CallToolResult
-	if err := json.Unmarshal(rec.Answer.Result, &first); err != nil {
-		return nil, unavailable(fmt.Errorf("replay: an answer cannot be read: %w", err))
-	}
-	res := call.NewResult(a.c.Request())
-	res.Meta, res.IsError, res.Content, res.StructuredContent = first.Meta, first.IsError, first.Content, first.StructuredContent
-	if res.Meta == nil {
-		res.Meta = mcp.Meta{}
+	res, err := a.engine.Reply(a.c, rec)
+	if err != nil {
+		return nil, err
 	}
 	res.Meta[wire.ReplayedKey] = true
 	return res, nil

@@ -2,15 +2,14 @@ package replay
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/json"
 	"strings"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/kept"
+	"github.com/mcpchain/mcpchain/internal/safe"
 	"github.com/mcpchain/mcpchain/internal/stored"
-	"github.com/mcpchain/mcpchain/store"
 )
 
 // The calls of a list form carry one key: that of the list. Its record says which list the key was
@@ -44,7 +43,7 @@ func (p place) key() string { return stored.Name("item-", p...) }
 
 // A listing is what is known of the keys of one call of a list.
 type listing struct {
-	args  string // the hash of the arguments of the list
+	args  string // the loose hash of the arguments of the list
 	equal bool   // they have one
 
 	mu   sync.Mutex
@@ -60,7 +59,7 @@ func (k *keeper) list(ctx context.Context, c *call.Call, owner, key string) (arg
 	}
 	c.KeepList()
 	l := k.lists.Of(c, func(*call.Call) *listing {
-		args, ok := hashOf(call.ArgumentsOf(c.Request()))
+		args, ok := looseHashOf(call.ArgumentsOf(c.Request()))
 		return &listing{args: args, equal: ok, keys: map[string]bool{}}
 	})
 	if !l.equal {
@@ -82,23 +81,46 @@ func (k *keeper) list(ctx context.Context, c *call.Call, owner, key string) (arg
 	return l.args, ok, nil
 }
 
-// use notes that a key is used for a list, unless it was used for another one. It writes the record
-// each time, so that it lasts as long as those of the items that run now.
-func (k *keeper) use(ctx context.Context, c *call.Call, name, args string) (ok bool, err error) {
-	a := &attempt{keeper: k, c: c, req: &mcp.CallToolRequest{}, name: name, log: k.logger(c)}
-	mine, err := a.seal(record{Holder: rand.Text(), Args: args, List: true})
-	if err != nil {
-		return false, err
+// looseHashOf is hashOf for the arguments of a list, which are the same before and after items of them were
+// mended. It says which lists may be equal; each item is compared exactly.
+func looseHashOf(arguments json.RawMessage) (hash string, ok bool) {
+	var v any
+	if hash, ok = hashOf(arguments); ok && json.Unmarshal(arguments, &v) == nil {
+		form, err := safe.JSON(loose(v)) // what was JSON
+		if err != nil {
+			return "", false
+		}
+		hash, ok = hashOf(form)
 	}
-	item, err := k.Store.Get(ctx, name)
-	for err == nil && !ok {
-		if item.Version != 0 {
-			rec, err := a.open(item.Value)
-			if err != nil || (rec.Args != args || !rec.List) && !rec.Withdrawn { // or it was used for a call of a tool with the name of the list
-				return false, err
+	return hash, ok
+}
+
+// loose replaces each text by the JSON in it, and leaves out members that are null.
+func loose(v any) any {
+	switch v := v.(type) {
+	case string:
+		var in any
+		if json.Unmarshal([]byte(v), &in) == nil {
+			return loose(in)
+		}
+	case []any:
+		for i := range v {
+			v[i] = loose(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			if v[name] = loose(v[name]); v[name] == nil {
+				delete(v, name)
 			}
 		}
-		item, ok, err = k.Store.Swap(store.Within(ctx, k.bound(k.spare())), name, item.Version, mine, k.Keep)
 	}
-	return ok, err
+	return v
+}
+
+// use notes that a key is used for a list, unless it was used for another one, or for a call of a tool with the
+// name of the list. It writes the record each time, so that it lasts as long as those of the items that run now.
+func (k *keeper) use(ctx context.Context, c *call.Call, name, args string) (ok bool, err error) {
+	return k.engine.Entry(name, c.Target(), k.logger(c)).Put(ctx, kept.Record{Args: args, List: true}, func(there kept.Record) bool {
+		return there.List && there.Args == args
+	})
 }

@@ -19,9 +19,11 @@
 // changed. A failure that changed nothing is not kept, such as wrong arguments or a refusal.
 // Neither is a request for input, nor a failure whose answer says to call again. Then the same key
 // runs the handler again. After a cancellation, only the fact that the call was made is kept. The
-// same key then runs the handler again if that does no harm. The same key with other arguments is a
-// conflict. Arguments that two readers could take for different things, or that are nested too
-// deeply to be compared, cannot have a key: the call is refused.
+// same key then runs the handler again if that does no harm.
+//
+// The same key with other arguments is a conflict. The arguments that were sent and those that package
+// validate made of them are the same. Arguments that two readers could take for different things, or that
+// are nested too deeply to be compared, cannot have a key: the call is refused.
 //
 // The calls of a list form (package batch) have the key of the list. Under the same key the same
 // list gets the answers that its items had, and runs the other items. Another list is a conflict.
@@ -47,25 +49,23 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/jsons"
+	"github.com/mcpchain/mcpchain/internal/kept"
 	"github.com/mcpchain/mcpchain/internal/owner"
 	"github.com/mcpchain/mcpchain/internal/sink"
-	"github.com/mcpchain/mcpchain/internal/stored"
 	"github.com/mcpchain/mcpchain/internal/table"
 	"github.com/mcpchain/mcpchain/middleware"
 	"github.com/mcpchain/mcpchain/store"
@@ -177,42 +177,24 @@ func Key(ctx context.Context) string { return call.KeyOf(ctx) }
 type keeper struct {
 	Options
 
+	engine *kept.Keeper
 	owners owner.Finder
 	lists  table.Weak[call.Call, *listing]
-	late   chan struct{} // bounds the goroutines that keep an answer later
 }
-
-const (
-	// leaseFor is how long a server that died is believed to be running.
-	leaseFor = 15 * time.Second
-
-	// minOwnerBytes is more than one key takes.
-	minOwnerBytes = 1024
-
-	// maxLate is how many answers may wait at the same time for the store to come back.
-	maxLate = 1000
-)
 
 func newKeeper(caller string, opts *Options) *keeper {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	of := call.Options(caller + ": Options")
-	call.Positive(of, "Keep", &o.Keep, 24*time.Hour)
-	call.Positive(of, "Limits.AnswerBytes", &o.Limits.AnswerBytes, 256<<10)
 	o.Grace, o.Wait = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Wait, 30*time.Second)
-	o.Limits.KeysPerOwner = cmp.Or(o.Limits.KeysPerOwner, 10_000)
-	if o.Limits.OwnerBytes = cmp.Or(o.Limits.OwnerBytes, 8<<20); o.Limits.OwnerBytes > 0 && o.Limits.OwnerBytes < minOwnerBytes {
-		panic(fmt.Sprintf("%s: Options.Limits.OwnerBytes is %d; give %d or more, zero for the default, or a negative one for no limit", caller, o.Limits.OwnerBytes, minOwnerBytes))
-	}
-	if o.Store == nil {
-		o.Store = store.NewMemory(nil)
-	}
 	return &keeper{
 		Options: o,
-		owners:  owner.Finder{Func: o.Owner, Option: "replay.Options.Owner"},
-		late:    make(chan struct{}, maxLate),
+		engine: kept.New(caller, kept.Keeper{
+			Store: o.Store, Keep: o.Keep, Limits: kept.Limits(o.Limits), Cipher: o.Cipher,
+			Package: "replay", What: "the store of idempotency keys",
+		}),
+		owners: owner.Finder{Func: o.Owner, Option: "replay.Options.Owner"},
 	}
 }
 
@@ -224,17 +206,9 @@ type attempt struct {
 	req   *mcp.CallToolRequest
 	next  mcp.MethodHandler
 	key   string
-	owner string
-	name  string // of the record in the store: a hash of owner, tool and key
-	args  string // a hash of the arguments, after that of the arguments of the list for an item
-	log   *slog.Logger
-
-	holder string        // the lease and the record have it while they belong to this attempt
-	at     store.Version // of the record that says that the handler runs
-
-	mu    sync.Mutex // guards what follows while the handler runs
-	lease *stored.Lease
-	over  bool // the record says how the call ended, or belongs to another attempt
+	list  string // a hash of the arguments of the list for an item
+	args  string // list and a hash of the arguments
+	entry *kept.Entry
 }
 
 // run handles one call of a tool that may have a key.
@@ -254,34 +228,25 @@ func (k *keeper) run(ctx context.Context, c *call.Call, req mcp.Request, next mc
 	if owner == "" {
 		return nil, errNoOwner
 	}
-	var list, name string
-	if c.Parent() == nil {
-		name = nameOf(owner, tool.Params.Name, key)
-	} else {
+	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key}
+	name := nameOf(owner, tool.Params.Name, key)
+	if c.Parent() != nil {
 		at := placeOf(c, key)
 		var ok bool
-		if list, ok, err = k.list(ctx, c, owner, key); err == nil && !ok {
+		if a.list, ok, err = k.list(ctx, c, owner, key); err != nil { // the record of the list found no room, too
+			return a.storeFailed(ctx, err)
+		}
+		if !ok {
 			return nil, errOtherArguments
 		}
-		name, key = at.name(owner), at.key()
-	}
-	var item store.Item
-	if err == nil {
-		item, err = k.Store.Get(ctx, name)
-	}
-	a := &attempt{keeper: k, c: c, req: tool, next: next, key: key, owner: owner, name: name, log: k.logger(c)}
-	if err != nil {
-		if refused := a.refusal(err); refused != nil { // the record of the list found no room
-			return nil, refused
-		}
-		return a.storeFailed(ctx, err)
+		name, a.key = at.name(owner), at.key()
 	}
 	args, ok := hashOf(tool.Params.Arguments)
 	if !ok {
 		return nil, incomparable(tool.Params.Arguments)
 	}
-	a.args = list + args
-	return a.resolve(ctx, item)
+	a.args, a.entry = a.list+args, k.engine.Entry(name, tool.Params.Name, k.logger(c))
+	return a.resolve(ctx, name)
 }
 
 // hashOf returns a hash of arguments. It is false for arguments without a canonical form, which
@@ -306,58 +271,48 @@ func (k *keeper) logger(c *call.Call) *slog.Logger {
 // storeFailed answers a call that is not protected, before its handler ran. A record that cannot be read
 // is not a failure of the store, and proves that the key was used.
 func (a *attempt) storeFailed(ctx context.Context, err error) (mcp.Result, error) {
-	if a.WithoutStore && ctx.Err() == nil && !errors.Is(err, errUnreadable) {
-		sink.Log(ctx, a.log, slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
+	if refused := a.engine.Refused(err, errTooManyKeys, errTooManyBytes); refused != nil {
+		return nil, refused
+	}
+	if a.WithoutStore && ctx.Err() == nil && !errors.Is(err, kept.ErrUnreadable) {
+		sink.Log(ctx, a.logger(a.c), slog.LevelWarn, "mcp call runs without protection from repetitions", slog.Any("error", err))
 		return a.next(ctx, a.c.Method(), a.req)
 	}
-	return nil, unavailable(err)
+	return nil, a.engine.Unavailable(err)
 }
 
 // resolve answers the call from the store, waits for the attempt that runs, or runs the
-// call.
-//
-// First the lease is taken, and then the record is written that says that the handler runs: in one
-// step if the store can do that. What may come between, or be lost:
-//   - This process dies after the lease and before the record: nothing was run, and no record says
-//     otherwise. When the lease is over, the next call runs the handler. In one step this cannot
-//     happen.
-//   - It dies after both: the record stands without a lease, and a repetition fails with
-//     errUnknownEnd, unless the tool can be run again. It looks the same while a call runs whose lease
-//     is over because the store was away: so the answer does not say that the call has ended.
-//   - The answer is lost: both may be there or on their way, and the handler is not run. undo
-//     replaces the record by one that says that nothing was run, which a late write does not
-//     replace, and ends the lease.
-//
-// The look into the store is not part of the step: if a record was written since, ours is not
-// written, and claim answers from the other one.
-func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, error) {
+// call. If a record was written since the look into the store, ours is not written, and the other one
+// answers.
+func (a *attempt) resolve(ctx context.Context, name string) (mcp.Result, error) {
 	until := time.Now().Add(a.Wait)
 	for pause := time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
-		if item.Version != 0 {
-			rec, err := a.open(item.Value)
-			if err != nil {
-				return a.storeFailed(ctx, err)
-			}
-			if rec.Args != a.args && !rec.Withdrawn {
-				return nil, errOtherArguments
-			}
-			if rec.Done {
-				return a.replayed(rec)
-			}
-		}
-		// There is no answer yet. If another attempt holds the lease, it is at work on one.
-		a.holder = rand.Text()
-		mine, err := a.seal(record{Holder: a.holder, Args: a.args})
-		if err != nil {
-			return a.storeFailed(ctx, err)
-		}
-		var begun []store.Done
-		a.lease, begun, err = stored.Acquire(ctx, a.Store, a.live(), []byte(a.holder), leaseFor, a.begin(0, mine))
+		rec, found, err := a.engine.Look(ctx, name)
 		switch {
 		case err != nil:
-			return a.notBegun(ctx, err)
-		case a.lease != nil:
-			return a.claim(ctx, mine, begun[0])
+			return a.storeFailed(ctx, err)
+		case found && !rec.Same(a.args):
+			return nil, errOtherArguments
+		case rec.Done:
+			return a.replayed(rec)
+		}
+		// There is no answer yet. If another attempt holds the lease, it is at work on one. If its holder
+		// is dead, the call runs where a second run does no harm.
+		there, err := a.entry.Begin(ctx, a.begins(), func(there kept.Record) bool {
+			return there.Same(a.args) && !there.Done && a.rerunnable()
+		})
+		switch {
+		case errors.Is(err, kept.ErrHeld):
+		case err != nil:
+			return a.storeFailed(ctx, err)
+		case there == nil:
+			return a.execute(ctx)
+		case !there.Same(a.args):
+			return nil, errOtherArguments
+		case there.Done: // it ended between our look and our lease
+			return a.replayed(*there)
+		default:
+			return nil, errUnknownEnd
 		}
 		pause = min(pause, time.Until(until))
 		if pause <= 0 {
@@ -368,98 +323,41 @@ func (a *attempt) resolve(ctx context.Context, item store.Item) (mcp.Result, err
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if item, err = a.Store.Get(ctx, a.name); err != nil {
-			return a.storeFailed(ctx, err)
+	}
+}
+
+// begins returns the record that the handler runs. Its arguments may have been mended outside of this middleware.
+func (a *attempt) begins() kept.Record {
+	if ran, ok := a.c.Mended(); ok && bytes.Equal(ran, call.ArgumentsOf(a.req)) {
+		if sent, ok := hashOf(call.ArgumentsOf(a.c.Request())); ok {
+			return kept.Record{Args: a.list + sent, Ran: a.args}
 		}
 	}
+	return kept.Record{Args: a.args}
 }
-
-// live is the name of the lease.
-func (a *attempt) live() string { return a.name + "/live" }
-
-// begin writes the record that says that the handler runs, if there is still room for its answer.
-func (a *attempt) begin(old store.Version, mine []byte) store.Op {
-	return store.Op{Key: a.name, Old: old, Value: mine, TTL: a.Keep, Bound: a.bound(a.spare())}
-}
-
-// claim runs the call, unless another attempt has done so. The lease is held; begun says whether
-// the record was written, which it is only if there was none before.
-func (a *attempt) claim(ctx context.Context, mine []byte, begun store.Done) (mcp.Result, error) {
-	for {
-		a.at = begun.Item.Version
-		if begun.OK {
-			return a.execute(ctx)
-		}
-		rec, err := a.open(begun.Item.Value)
-		// Nothing was run, or the record has gone, or its holder is dead and a second run does no harm.
-		if a.at == 0 || err == nil && (rec.Withdrawn || rec.Args == a.args && !rec.Done && a.rerunnable()) {
-			again, err := store.Do(ctx, a.Store, a.begin(a.at, mine))
-			if err != nil {
-				return a.notBegun(ctx, err)
-			}
-			begun = again[0]
-			continue
-		}
-		a.drop(ctx)
-		switch {
-		case err != nil:
-			return a.storeFailed(ctx, err)
-		case rec.Args != a.args:
-			return nil, errOtherArguments
-		case rec.Done: // it ended between our look and our lease
-			return a.replayed(rec)
-		default:
-			return nil, errUnknownEnd
-		}
-	}
-}
-
-// notBegun answers a call whose record was refused by the store, or may have been written
-// although there was an error.
-func (a *attempt) notBegun(ctx context.Context, err error) (mcp.Result, error) {
-	if stored.NotStored(err) {
-		a.drop(ctx)
-	} else {
-		a.later(a.undo, func() {})
-	}
-	if refused := a.refusal(err); refused != nil {
-		return nil, refused
-	}
-	return a.storeFailed(ctx, err)
-}
-
-// drop ends the lease, if there is one.
-func (a *attempt) drop(ctx context.Context) {
-	if a.lease != nil && a.release(context.WithoutCancel(ctx)) != nil {
-		a.later(a.release, func() {})
-	}
-}
-
-// bound returns the bound for an owner's records under which spare bytes are left free.
-func (k *keeper) bound(spare int) store.Bound {
-	b := store.Bound{Keys: max(0, k.Limits.KeysPerOwner)}
-	if k.Limits.OwnerBytes > 0 {
-		b.Bytes = k.Limits.OwnerBytes - spare
-	}
-	return b
-}
-
-// spare returns the bytes that are left for the answer when a call begins.
-func (k *keeper) spare() int { return min(k.Limits.AnswerBytes, k.Limits.OwnerBytes/8) }
 
 // execute runs the handler and keeps its answer.
 func (a *attempt) execute(ctx context.Context) (res mcp.Result, err error) {
-	beat := a.keepAlive()
+	a.entry.KeepAlive(nil)
 	detached, cancel, done := a.detach(ctx)
 	end := unknown
 	defer func() { // a panic and runtime.Goexit too
 		cancel()
-		a.keep(context.WithoutCancel(ctx), beat, end, res, err)
+		a.entry.Finish(context.WithoutCancel(ctx), a.recordOf(end, res, err))
 		done()
 	}()
+	a.c.OnMended(func(args json.RawMessage) { a.mended(detached, args) })
 	res, err = a.next(call.WithKey(detached, a.key, a.rerunnable), a.c.Method(), a.req)
 	end = a.endOf(res, err)
 	return res, err
+}
+
+// mended notes with which arguments the handler is about to run, so that a repetition may have these, too, while it
+// runs and if its server dies. If the store does not take it now, it is written with the answer.
+func (a *attempt) mended(ctx context.Context, args json.RawMessage) {
+	if ran, ok := hashOf(args); ok {
+		_ = a.entry.Update(ctx, func(rec *kept.Record) { rec.Ran = a.list + ran })
+	}
 }
 
 // detach returns a context for the handler that goes on for Options.Grace after ctx
@@ -472,8 +370,12 @@ func (a *attempt) detach(ctx context.Context) (_ context.Context, end, done func
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	done = call.Detach(ctx, cancel)
 	stop := context.AfterFunc(ctx, func() {
+		grace := a.Grace
+		if errors.As(context.Cause(ctx), new(call.StopError)) {
+			grace = 0
+		}
 		select {
-		case <-time.After(a.Grace):
+		case <-time.After(grace):
 			cancel(context.Cause(ctx))
 		case <-detached.Done():
 		}
@@ -482,24 +384,4 @@ func (a *attempt) detach(ctx context.Context) (_ context.Context, end, done func
 		stop()
 		cancel(nil)
 	}, done
-}
-
-// keepAlive holds the lease until the returned function is called.
-func (a *attempt) keepAlive() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		for pause := leaseFor / 3; ; {
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
-				return
-			}
-			one, cancel := context.WithTimeout(ctx, leaseFor/3)
-			if pause = leaseFor / 3; !a.hold(one) {
-				pause = time.Second // a repetition reads that the call runs as soon as the store is back
-			}
-			cancel()
-		}
-	}()
-	return cancel
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpchain/mcpchain/store"
+	"github.com/mcpchain/mcpchain/internal/kept"
 )
 
 type statusIn struct {
@@ -28,7 +28,7 @@ const (
 
 // advice says what is known of a call, and what to do now. An absent record proves nothing, so the
 // advice never says that nothing was changed.
-func advice(status string, rec record) string {
+func advice(status string, rec kept.Record) string {
 	switch {
 	case status == running:
 		return "Wait a little. Then call the tool again with the same arguments and key to get the answer."
@@ -66,7 +66,7 @@ func AddStatusTool(server *mcp.Server, opts *Options) {
 	})
 }
 
-func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in statusIn) (status string, rec record, err error) {
+func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in statusIn) (status string, rec kept.Record, err error) {
 	if _, err := checked("key", in.Key); err != nil {
 		return "", rec, err
 	}
@@ -74,23 +74,15 @@ func (k *keeper) status(ctx context.Context, req *mcp.CallToolRequest, in status
 	if owner == "" {
 		return "", rec, errNoOwner
 	}
-	name := nameOf(owner, in.Tool, in.Key)
-	live, err := k.Store.Get(ctx, name+"/live") // first: if the call ends meanwhile, it is done and not unknown_end
-	var item store.Item
-	if err == nil {
-		item, err = k.Store.Get(ctx, name)
-	}
-	if err == nil && item.Version != 0 {
-		rec, err = k.openNamed(name, item.Value)
-	}
+	rec, runs, found, err := k.engine.Read(ctx, nameOf(owner, in.Tool, in.Key))
 	switch {
 	case err != nil:
-		return "", rec, unavailable(err)
+		return "", rec, k.engine.Unavailable(err)
 	case rec.Done:
 		return done, rec, nil
-	case live.Version != 0:
+	case runs:
 		return running, rec, nil
-	case item.Version != 0 && !rec.Withdrawn:
+	case found:
 		return unknownEnd, rec, nil
 	default:
 		return notFound, rec, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // TestCorrectedCallsAreAccepted sends many values to a typed tool, and each corrected call again: the SDK
-// takes it.
+// takes it, and it takes the mended ones.
 func TestCorrectedCallsAreAccepted(t *testing.T) {
 	type in struct {
 		N   int            `json:"n,omitempty"`
@@ -47,7 +47,7 @@ func TestCorrectedCallsAreAccepted(t *testing.T) {
 		require.NoError(t, err, args)
 		return res
 	}
-	corrected := 0
+	corrected, mended := 0, 0
 	for _, field := range []string{"n", "i8", "u", "f32", "s", "p", "l", "ls", "m", "a", "sub", "N", "zz"} {
 		for _, value := range []string{
 			`"1.0"`, `"1e2"`, `1e2`, `-0`, `"-0"`, `"-0.0"`, `"1e40"`, `1e40`, `1e308`, `"1e400"`, `"1e-400"`, `"99999999999999999999"`, `99999999999999999999`, `"1.5"`, `"5"`, `5`, `1.5`,
@@ -55,6 +55,10 @@ func TestCorrectedCallsAreAccepted(t *testing.T) {
 		} {
 			args := `{"` + field + `":` + value + `}`
 			res := call(args)
+			if res.Meta["io.github.mcpchain/mended"] != nil {
+				mended++
+				require.False(t, res.IsError, args)
+			}
 			if !res.IsError {
 				continue
 			}
@@ -67,5 +71,6 @@ func TestCorrectedCallsAreAccepted(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, corrected, 50)
+	require.Greater(t, corrected, 40)
+	require.Greater(t, mended, 10)
 }

@@ -24,7 +24,7 @@ import (
 
 const (
 	loginSchema = `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string"},"port":{"type":"integer"},"note":{"type":"string"},"pin":{"type":"string","writeOnly":true},"more":{"type":"object"}},"required":["user"],"additionalProperties":false}`
-	loginArgs   = `{"user":"ann","password":"` + harness.Canary + `","port":"5432"}`
+	loginArgs   = `{"user":"ann","password":"` + harness.Canary + `","port":"5432 "}` // the blank keeps it from being mended
 )
 
 // logins adds a typed and a raw tool that ask for secrets.
@@ -57,7 +57,7 @@ func TestSecretBesideTheMistake(t *testing.T) {
 			log, records := harness.NewLog(slog.LevelDebug), ""
 			s := serve(t, era, logins, mcpchain.Standard(&mcpchain.Options{
 				Logger: log.Logger(), Mask: masking,
-				Validate:  &validate.Options{RawTools: true, Credentials: validate.RecordCredentials},
+				Validate:  &validate.Options{RawTools: true, Credentials: validate.RecordCredentials, Mend: validate.MendNever},
 				Correlate: &correlate.Options{Advanced: correlate.Advanced{ArgumentValues: 1024}},
 				Audit: audit.New(&audit.Options{Log: audit.NewLog(func(entries []audit.Entry) error {
 					for _, e := range entries {
@@ -103,12 +103,12 @@ func TestSecretBesideTheMistake(t *testing.T) {
 func TestNothingHiddenIsTried(t *testing.T) {
 	for name, masking := range eachReader {
 		s := serve(t, harness.Current, logins, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Mask: masking}))
-		got := invoke(t, s, "typed", `{"user":"ann","note":"<as you sent it>","port":"5"}`)
+		got := invoke(t, s, "typed", `{"user":"ann","note":"<as you sent it>","port":"5 "}`)
 		require.JSONEq(t, `{"user":"ann","note":"<as you sent it>","port":5}`, tried(got.Text(), "typed"), name)
 		require.JSONEq(t, tried(got.Text(), "typed"), marshal(t, got.Fault().Data().CorrectedArguments), name)
 	}
 	s := serve(t, harness.Current, logins, mcpchain.Standard(&mcpchain.Options{Logger: slog.New(slog.DiscardHandler), Mask: eachReader["scrubber"]}))
-	got := invoke(t, s, "typed", `{"user":"Bob","port":"5"}`)
+	got := invoke(t, s, "typed", `{"user":"Bob","port":"5 "}`)
 	require.Equal(t, `{"port":5,"user":<as you sent it>}`, tried(got.Text(), "typed"), "what a scrubber of the user's hides, too")
 	require.Nil(t, got.Fault().Data().CorrectedArguments)
 }
@@ -157,7 +157,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 			s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(loginSchema)}, middleware.Tool(validate.Tool(json.RawMessage(loginSchema), echo), mw...))
 		}
 	}
-	sent := `{"user":"ann","port":"5432"}`
+	sent := `{"user":"ann","port":"5432 "}`
 	for name, c := range map[string]struct {
 		more func(*mcp.Server)
 		mw   []mcp.Middleware
@@ -169,7 +169,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 		"Tool in chain": {wrapped(chain), []mcp.Middleware{vault}, sent},
 		"as text": {func(s *mcp.Server) {
 			s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(loginSchema)}, middleware.Tool(validate.Tool(json.RawMessage(loginSchema), echo), chain))
-		}, nil, `"{\"user\":\"ann\",\"password\":\"` + harness.Canary + `\"}"`},
+		}, nil, `{"args":"{\"user\":\"ann\",\"password\":\"` + harness.Canary + `\"}"}`},
 		"hidden": {logins, []mcp.Middleware{mcpchain.Standard(&mcpchain.Options{Logger: quiet.Logger, Validate: &validate.Options{HideReceived: true}})}, loginArgs},
 	} {
 		s := serve(t, harness.Current, c.more, c.mw...)

@@ -67,8 +67,8 @@ func (k *checker) known() *explain.Schema { return k.schema }
 
 // Call checks the arguments, and runs the handler with those that are right.
 func (k *checker) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	checked, report := k.check(k.schema, req)
-	if report != nil {
+	checked, m, report := k.checkOrMend(ctx, c, req, next, k.schema)
+	if report != nil && (m == nil || !m.make(c)) {
 		name := toolName(c, req)
 		e := answered(c, report, name, call.ArgumentsOf(req))
 		err := &refused{e, k.known, call.ArgumentsOf(req), name, report.Withheld != nil}
@@ -104,6 +104,25 @@ func (v *validator) check(s *explain.Schema, req mcp.Request) (mcp.Request, *exp
 		}
 	}
 	return nil, report
+}
+
+// checkOrMend is check, for arguments that may be mended: then it returns what is wrong with those that were sent, too,
+// and the request is the mended one.
+func (v *validator) checkOrMend(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler, s *explain.Schema) (mcp.Request, *mended, *explain.Report) {
+	checked, report := v.check(s, req)
+	own := call.Target(req) == c.Target() && bytes.Equal(call.ArgumentsOf(req), call.ArgumentsOf(c.Request())) // else it is a call of the handler's
+	if report == nil || v.Mend == MendNever || c.MendsNot() || !own {
+		return checked, nil, report
+	}
+	m := v.mend(ctx, c, req, next, s, "")
+	if m == nil {
+		return checked, nil, report
+	}
+	filled, refused := v.check(s, m.req)
+	if refused != nil {
+		return checked, nil, report
+	}
+	return filled, m, report
 }
 
 // maxTwice is how long arguments may be to be looked at with and without the defaults.

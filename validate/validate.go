@@ -18,6 +18,9 @@
 // its handler runs: a name that an object has twice, text that is not UTF-8, and half of a
 // surrogate pair. Names that differ in their case only are not refused.
 //
+// Arguments that are certain and the same in meaning, such as "5" for 5, are mended, and the call is made: see
+// [Mending].
+//
 // It does the same for what nobody else checks or words: the arguments of prompts,
 // misspelled names of tools, prompts and resources, and the checks of a handler that
 // [Options].Violations knows, such as those of go-playground/validator with package
@@ -103,6 +106,10 @@ type Options struct {
 	// "12" for a number. The schema may be a second old. It excludes RawTools.
 	AfterFailure bool
 
+	// Mend says which calls are made with mended arguments. The zero value is [MendRefused]. If the Call
+	// is observed, what would have been mended is recorded.
+	Mend Mending
+
 	// StrictPrompts checks the arguments of a prompt before its handler runs, and refuses
 	// one that the prompt does not declare. Every prompts/get asks the server for its
 	// list of prompts then. By default the handler runs. If it fails without a word for the
@@ -181,6 +188,9 @@ func newValidator(function string, opts *Options) *validator {
 	case v.NoDefaults && !v.RawTools:
 		panic(function + ": Options.NoDefaults needs Options.RawTools, which fills them in; set both or none")
 	}
+	if v.Mend > MendBefore {
+		panic(function + ": Options.Mend is none of MendRefused, MendNever and MendBefore; give one of them")
+	}
 	if v.Credentials > RefuseCredentials {
 		panic(function + ": Options.Credentials is none of AllowCredentials, RecordCredentials and RefuseCredentials; give one of them")
 	}
@@ -197,15 +207,27 @@ func newValidator(function string, opts *Options) *validator {
 }
 
 func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	checked, unchecked, err := v.admit(ctx, c, req, next)
+	if v.Mend == MendNever || v.Mend == MendRefused && v.AfterFailure {
+		c.MendNot()
+	}
+	checked, ran, unchecked, err := v.admit(ctx, c, req, next)
 	if err != nil {
 		return nil, err
+	}
+	if ran != nil {
+		req = ran
 	}
 	if unchecked != nil {
 		c.NoteUnchecked(unchecked)
 	}
 	c.AtFailure(v, call.Entry{Ctx: ctx, Req: req, Next: next})
 	res, err := next(ctx, c.Method(), checked)
+	if v.Mend != MendNever && err == nil && failure.IsError(res) {
+		if mended := v.again(ctx, c, checked, next, res); mended != nil {
+			c.AtFailure(v, call.Entry{Ctx: ctx, Req: mended, Next: next})
+			res, err = next(ctx, c.Method(), mended)
+		}
+	}
 	if unchecked != nil && !failure.Failed(res, err) {
 		v.warn(c, req, unchecked)
 	}
@@ -213,18 +235,21 @@ func (v *validator) Call(ctx context.Context, c *call.Call, req mcp.Request, nex
 }
 
 // admit returns the request that the handler gets, or the error of one that is refused.
-func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked, err error) {
-	checked, unchecked, refusal, err := v.before(ctx, c, req, next)
+func (v *validator) admit(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked, ran mcp.Request, unchecked, err error) {
+	checked, m, unchecked, refusal, err := v.before(ctx, c, req, next)
 	if refusal != nil {
 		err = &call.ExplainedError{Err: refusal, As: v.finding(refusal, classify.Proven)}
+	}
+	if m != nil && err == nil && m.make(c) {
+		ran = m.req
 	}
 	if c.Observing() {
 		if err != nil {
 			c.WouldRefuse(err)
 		}
-		return req, unchecked, nil
+		return req, nil, unchecked, nil
 	}
-	return checked, unchecked, err
+	return checked, ran, unchecked, err
 }
 
 // AtFailure explains the failure of a call, if it can.
@@ -249,45 +274,55 @@ func (v *validator) AtFailure(c *call.Call, f *failure.Failure, at call.Entry) {
 	}
 }
 
-// before returns the request that the handler gets, or what is said of one that is refused.
-// unchecked says why RawTools could not check the arguments, if it should have.
-func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, unchecked error, refusal *fault.Error, err error) {
+// before returns the request that the handler gets, how it was mended if it was, or what is said of one that is
+// refused. unchecked says why RawTools could not check the arguments, if it should have.
+func (v *validator) before(ctx context.Context, c *call.Call, req mcp.Request, next mcp.MethodHandler) (checked mcp.Request, m *mended, unchecked error, refusal *fault.Error, err error) {
 	if c.Method() == call.MethodSetLevel {
-		return req, nil, levelFault(req), nil
+		return req, nil, nil, levelFault(req), nil
 	}
 	tool := c.Method() == middleware.MethodCallTool
 	if !tool && c.Method() != middleware.MethodGetPrompt {
-		return req, nil, nil, nil
+		return req, nil, nil, nil, nil
 	}
 	if e := v.credentials(ctx, c, req, next); e != nil {
-		return req, nil, e, nil
+		return req, nil, nil, e, nil
 	}
 	if !tool {
 		if !v.StrictPrompts {
-			return req, nil, nil, nil
+			return req, nil, nil, nil, nil
 		}
 		e, missing := v.promptFault(ctx, c, req, next)
-		return req, missing, e, nil
+		return req, nil, missing, e, nil
 	}
 	sent := call.ArgumentsOf(req)
 	req = withObject(req)
 	if !v.RawTools {
-		return req, nil, v.unclear(sent), nil
+		if e := v.unclear(sent); e != nil || v.Mend != MendBefore {
+			return req, nil, nil, e, nil
+		}
 	}
 	var report *explain.Report
 	byTool(callOf(ctx, c, req), next, func(tool *mcp.Tool, missing error) bool {
 		var schema *explain.Schema
 		schema, unchecked = v.schemaOf(tool, missing)
-		checked, report = v.check(schema, req)
-		return report != nil
+		if checked, m = req, nil; v.RawTools {
+			checked, m, report = v.checkOrMend(ctx, c, req, next, schema)
+		} else if unchecked == nil {
+			if m = v.mend(ctx, c, req, next, schema, ""); m != nil {
+				checked = m.req
+			}
+		}
+		return report != nil || m != nil
 	})
 	switch {
 	case ctx.Err() != nil:
-		return req, nil, nil, ctx.Err() // the caller has given up: nothing need run unchecked
-	case report != nil:
-		return req, nil, answered(c, report, toolName(c, req), sent), nil
+		return req, nil, nil, nil, ctx.Err() // the caller has given up: nothing need run unchecked
+	case report != nil && m == nil:
+		return req, nil, nil, answered(c, report, toolName(c, req), sent), nil
+	case !v.RawTools:
+		unchecked = nil
 	}
-	return checked, unchecked, nil, nil
+	return checked, m, unchecked, nil, nil
 }
 
 // unclear returns the refusal of arguments that two readers could take for different things, nil for others.
@@ -337,6 +372,9 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 	}
 	var report *explain.Report
 	if v.AfterFailure {
+		if e, ok := safe.As[effect](f.Err()); ok && e.Effect() == fault.EffectUnknown {
+			return nil, classify.Nobody // that weighs more, and the corrected call may be made twice
+		}
 		if res := f.Result(); res != nil && f.View().Own {
 			if _, ours := classify.FromMeta(res.Meta); ours {
 				return nil, classify.Nobody // the server has this library, and says itself what is wrong
@@ -350,6 +388,12 @@ func (v *validator) toolFault(ctx context.Context, c *call.Call, req mcp.Request
 		return nil, classify.Nobody
 	}
 	return beside(f, answered(c, report, name, args), report), classify.Nobody
+}
+
+// An effect is an error that says what its call may have changed.
+type effect interface {
+	error
+	Effect() fault.Effect
 }
 
 // known returns the input schema of a tool that was looked up, one that every tool has if nobody knows

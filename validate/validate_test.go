@@ -49,7 +49,7 @@ func TestTypedAndRaw(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				log := harness.NewLog(slog.LevelInfo)
-				s := serve(t, era, orders, standard(&mcpchain.Options{Logger: log.Logger()}))
+				s := serve(t, era, orders, standard(&mcpchain.Options{Logger: log.Logger(), Validate: &validate.Options{Mend: validate.MendNever}}))
 				var texts []string
 				for _, tool := range []string{"typed", "raw"} {
 					got := invoke(t, s, tool, c.args)

@@ -18,7 +18,7 @@ func init() {
 func play(when string) func(context.Context, *mcp.ClientSession) {
 	return func(ctx context.Context, session *mcp.ClientSession) {
 		fmt.Println(when)
-		for _, args := range []map[string]any{{"number": 1}, {"number": 2}, {"number": 3}, {"number": 4}, {"number": "5"}} {
+		for _, args := range []map[string]any{{"number": 1}, {"number": 2}, {"number": 3}, {"number": 4}, {"number": "five"}} {
 			story.Call(ctx, session, "ship", args)
 		}
 	}

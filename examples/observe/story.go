@@ -24,7 +24,7 @@ func init() {
 
 // ask makes a call that fails, one with wrong arguments, and one that would end the process.
 func ask(ctx context.Context, session *mcp.ClientSession) {
-	for _, arguments := range []map[string]any{{"table": "orders", "rows": 3}, {"table": "orders", "rows": "3"}, {"table": "panics", "rows": 3}} {
+	for _, arguments := range []map[string]any{{"table": "orders", "rows": 3}, {"table": "orders", "rows": "three"}, {"table": "panics", "rows": 3}} {
 		fmt.Printf("--> query %v\n", arguments)
 		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "query", Arguments: arguments})
 		if err != nil {

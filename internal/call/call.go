@@ -88,6 +88,8 @@ type cold struct {
 	wouldSend string // see WouldRefuse
 	unchecked error  // see Unchecked
 	missing   *missing
+
+	mending mending
 }
 
 // lock locks the Call and returns what is guarded by it.
@@ -105,7 +107,10 @@ const (
 	notifyAtEnd             // see Begin
 	referAtEnd              // see ReferAtEnd
 
-	mended      // see Mended
+	replaced    // see Replaced
+	mended      // see NoteMended
+	mendNot     // see MendNot
+	wouldMend   // see WouldMend
 	over        // the failure was judged, and leaves
 	wouldRefuse // see WouldRefuse
 )

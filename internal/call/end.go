@@ -99,11 +99,12 @@ func (c *Call) Finish(res mcp.Result, err error) (mcp.Result, error) {
 		}
 		c.NotifyEnd(res, nil)
 		switch {
-		case atEnd&wouldRefuse != 0:
+		case atEnd&(wouldRefuse|wouldMend) != 0:
 			c.recordObserved(sentText(res, nil), "")
 		case atEnd&referAtEnd != 0 && !observing:
 			res = WithMeta(res, wire.ReferenceKey, c.ID())
 		}
+		res = c.withChanges(res)
 	}
 	return res, nil
 }
@@ -130,5 +131,6 @@ func (c *Call) finish(res mcp.Result, err error) (out mcp.Result, outErr error) 
 		return nil, c.methodError(f)
 	}
 	c.later(f)
-	return c.answer(res, err, f)
+	out, outErr = c.answer(res, err, f)
+	return c.withChanges(out), outErr
 }

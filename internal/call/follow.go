@@ -65,3 +65,26 @@ func Detach(ctx context.Context, cancel context.CancelCauseFunc) (done func()) {
 	}
 	return func() {}
 }
+
+// A StopError is the cause of the end of a call that is to end now. What goes on without its caller ends, too.
+type StopError struct{ Reason error }
+
+func (s StopError) Error() string { return s.Reason.Error() }
+
+// Unwrap returns the reason.
+func (s StopError) Unwrap() error { return s.Reason }
+
+// IdleKey is the key in the context of a call that waits for another one, or ends it.
+type IdleKey struct{}
+
+// The names of the tools whose calls may be idle.
+const (
+	ResultTool = "task_result"
+	CancelTool = "task_cancel"
+)
+
+// IsIdle reports whether a call of a tool does no work of its own. It takes no place among those that run, because the
+// call for which it waits has one.
+func IsIdle(ctx context.Context, tool string) bool {
+	return (tool == ResultTool || tool == CancelTool) && ctx.Value(IdleKey{}) != nil
+}

@@ -20,9 +20,9 @@ import (
 // have been sent.
 func (c *Call) Observing() bool { return c.settings().Observe }
 
-// Mended notes that the answer of the Call replaces a result that could not be sent, so that it is
+// Replaced notes that the answer of the Call replaces a result that could not be sent, so that it is
 // sent even if the Call is observed.
-func (c *Call) Mended() { c.atEnd.Or(mended) }
+func (c *Call) Replaced() { c.atEnd.Or(replaced) }
 
 // Missing notes that err replaces a nil result. It reports whether the SDK would have sent null for
 // that result, as it does to clients of older versions: then the answer of an observed Call is res
@@ -67,7 +67,7 @@ func (c *Call) WouldRefuse(err error) {
 // that would have made the SDK panic or could not be sent. observed records what would have been
 // sent.
 func (c *Call) observed(res mcp.Result, err error, f *failure.Failure) (mcp.Result, error) {
-	if c.atEnd.Load()&mended != 0 || f.Raised() != nil || !sendable(err) {
+	if c.atEnd.Load()&replaced != 0 || f.Raised() != nil || !sendable(err) {
 		return c.answer(res, err, f)
 	}
 	var instead mcp.Result
@@ -102,8 +102,13 @@ func (c *Call) textFor(f *failure.Failure, res mcp.Result, err error) string {
 // recordObserved records what was sent and what would have been sent.
 func (c *Call) recordObserved(sent, instead string) {
 	message := "observed: a failure was sent as it came"
-	if cold := c.lock(); cold.wouldSend != "" {
+	cold := c.lock()
+	would := cold.mending.would
+	switch {
+	case cold.wouldSend != "":
 		message, instead = "observed: a call would have been refused", cold.wouldSend
+	case would != nil:
+		message, instead = "observed: the call would have been made with mended arguments", "(what the handler answers to them)"
 	}
 	c.mu.Unlock()
 	if c.quiet || sent == instead {
@@ -112,6 +117,9 @@ func (c *Call) recordObserved(sent, instead string) {
 	attrs := []slog.Attr{slog.String("method", OneLine(c.method))}
 	if key := TargetKey(c.method); key != "" {
 		attrs = append(attrs, slog.String(key, Name(c.req)))
+	}
+	if would != nil {
+		attrs = append(attrs, slog.Any("would_mend", changesText(would)))
 	}
 	Notice(context.WithoutCancel(c), c.Logger(), slog.LevelInfo, message, append(attrs,
 		slog.String("reference", c.ID()), slog.String("sent", clip(sent)), slog.String("would_send", clip(instead)))...)

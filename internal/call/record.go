@@ -123,6 +123,9 @@ func (c *Call) Log(res mcp.Result, f *failure.Failure, took time.Duration) {
 	if attempts := c.Attempts(); attempts > 1 {
 		attrs = append(attrs, slog.Int("attempts", attempts))
 	}
+	if changes := c.Changes(); changes != nil {
+		attrs = append(attrs, slog.Any("mended", changesText(changes)))
+	}
 	attrs = append(attrs, slog.String("reference", c.ID()))
 	if recorder != nil {
 		attrs = append(attrs, recorder.Attrs(c, took)...)

@@ -205,11 +205,14 @@ func threeDigits(text string) int {
 	return n
 }
 
+// ArgumentsRefused is how the text of go-sdk begins with which it refuses the arguments of a typed tool.
+const ArgumentsRefused = `validating "arguments": `
+
 // bySDKText recognises the failures of typed tools that go-sdk v1.8 reports only by their text.
 func bySDKText(text string) Finding {
 	switch {
 	// The rest of the text comes from the validator and repeats the argument.
-	case strings.HasPrefix(text, `validating "arguments": `):
+	case strings.HasPrefix(text, ArgumentsRefused):
 		return Finding{Origin: Classified, Fault: fault.Generic(fault.KindValidation), Refused: true, Chosen: true}
 	// A typed output that JSON cannot hold or that breaks its schema: the server is to blame,
 	// whatever the error wraps.

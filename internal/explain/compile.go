@@ -339,7 +339,7 @@ func (c *compiler) compile(text []byte) (root *node, valid *jsonschema.Resolved,
 	return root, valid, err
 }
 
-// settle finds out whether a schema with which n applies hides the value. It reports false if n leads to itself for
+// settle finds out whether a schema with which n applies hides the value, and the types of values that n takes. It reports false if n leads to itself for
 // the same value.
 func (n *node) settle() bool {
 	const entered, left = 1, 2
@@ -351,7 +351,7 @@ func (n *node) settle() bool {
 			}
 			n.hidden = n.hidden || p.applies() && p.hidden
 		}
-		n.state = left
+		n.state, n.takenTypes = left, n.typesTaken()
 	}
 	return n.state == left
 }

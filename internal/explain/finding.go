@@ -155,7 +155,7 @@ func (r *report) nearest(each [][]finding, all finding, f *fork, value any) []fi
 	at := all.at
 	var best []finding
 	untagged := "enum"
-	least, ties, picked, open, tag := 1<<20, 0, 0, 0, append(slices.Clip(at), f.tag)
+	least, ties, picked, likely, open, tag := 1<<20, 0, 0, 0, 0, append(slices.Clip(at), f.tag)
 	for i, found := range each {
 		open += boolInt(!slices.Equal(f.forms[i].leaf().kinds(), []string{"null"}))
 		if j := slices.IndexFunc(found, func(g finding) bool { return f.tag != "" && slices.Equal(g.at, tag) }); j >= 0 {
@@ -165,7 +165,9 @@ func (r *report) nearest(each [][]finding, all finding, f *fork, value any) []fi
 			continue
 		}
 		picked++
-		if len(found) == 0 || slices.ContainsFunc(found, func(f finding) bool { return f.misfits(at) }) {
+		misfits := slices.ContainsFunc(found, func(f finding) bool { return f.misfits(at) })
+		likely += boolInt(!misfits)
+		if len(found) == 0 || misfits {
 			continue
 		}
 		cost := 2 * len(found)
@@ -189,7 +191,7 @@ func (r *report) nearest(each [][]finding, all finding, f *fork, value any) []fi
 		return []finding{all}
 	}
 	for i := range best {
-		best[i].unsure = best[i].unsure || picked > 1
+		best[i].unsure = best[i].unsure || likely > 1
 	}
 	return best
 }

@@ -19,6 +19,7 @@ type node struct {
 
 	always     *bool // for true, false and {}: whether it takes a value
 	types      kind
+	takenTypes kind            // of the values that it may take, whatever they are
 	values     []any           // that const or enum names, nil if there is neither
 	keys       map[string]bool // of these values
 	pattern    *pattern
@@ -82,6 +83,38 @@ const (
 
 // kinds are the names of the types, in the order in which they are listed.
 var kinds = [...]string{"string", "integer", "number", "boolean", "array", "object", "null"}
+
+const anyKind = aString | anInteger | aNumber | aBoolean | aList | anObject | aNull
+
+// typesTaken returns the types of the values that a schema may take. Those of the schemas that it is made of for the
+// same value are known.
+func (n *node) typesTaken() kind {
+	if n.always != nil {
+		if *n.always {
+			return anyKind
+		}
+		return 0
+	}
+	taken, either := anyKind, map[string]kind{}
+	if n.types != 0 {
+		taken = n.types
+	}
+	if taken&aNumber != 0 {
+		taken |= anInteger
+	}
+	for _, p := range n.parts {
+		switch p.keyword {
+		case "$ref", "allOf":
+			taken &= p.takenTypes
+		case "anyOf", "oneOf":
+			either[p.keyword] |= p.takenTypes
+		}
+	}
+	for _, kinds := range either {
+		taken &= kinds
+	}
+	return taken
+}
 
 // kindNamed returns the type of a name, 0 if there is none.
 func kindNamed(name string) kind {

@@ -28,6 +28,7 @@ import (
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/task"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -62,6 +63,7 @@ func everything(w *world) *mcpchain.Options {
 		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond}),
 		Drain:       drain.New(&drain.Options{Drain: &drain.Drain{}}),
 		Budget:      budget.New(nil),
+		Task:        task.New(&task.Options{After: 10 * time.Minute}), // what is stuck meets its deadline
 		Replay:      replay.New(nil),
 		State:       state.New(nil),
 		Limit: limit.New(&limit.Options{
@@ -143,7 +145,7 @@ func validated(o validate.Options) func(*mcpchain.Options) {
 // alone are the packages, each by its name.
 var alone = []string{
 	"recover", "correlate", "mask", "retry", "validate",
-	"batch", "degrade", "deadline", "limit", "drain", "budget", "replay", "state", "audit", "retry.Server",
+	"batch", "degrade", "deadline", "limit", "drain", "budget", "task", "replay", "state", "audit", "retry.Server",
 }
 
 // speaking are those that say something about every failure.
@@ -177,6 +179,8 @@ func named(w *world, name string) mcp.Middleware {
 		return all.Drain
 	case "budget":
 		return all.Budget
+	case "task":
+		return all.Task
 	case "replay":
 		return all.Replay
 	case "state":

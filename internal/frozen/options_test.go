@@ -28,6 +28,7 @@ import (
 	"github.com/mcpchain/mcpchain/retry/client"
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
+	"github.com/mcpchain/mcpchain/task"
 	"github.com/mcpchain/mcpchain/transport"
 	"github.com/mcpchain/mcpchain/validate"
 )
@@ -57,6 +58,7 @@ func TestNumbersOfOptions(t *testing.T) {
 		{retry.Server, retry.ServerOptions{}},
 		{client.New, client.Options{}},
 		{state.New, state.Options{}},
+		{task.New, task.Options{}},
 		{store.NewMemory, store.MemoryOptions{}},
 		{func(o *transport.Options) http.Handler { return transport.HTTP(http.NotFoundHandler(), o) }, transport.Options{}},
 		{validate.New, validate.Options{}},

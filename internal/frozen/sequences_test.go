@@ -27,6 +27,7 @@ import (
 	"github.com/mcpchain/mcpchain/retry"
 	retryclient "github.com/mcpchain/mcpchain/retry/client"
 	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/task"
 )
 
 // The keys in the _meta of a request.
@@ -228,6 +229,42 @@ func refusals(add func(string, func(*world, harness.Place))) {
 		time.Sleep(time.Minute)
 		w.call(tool, "")
 		w.call("other", "")
+	})
+	add("task", func(w *world, at harness.Place) {
+		w.unordered = true // a call that is told to stop ends while that is answered
+		slow := func(err error) harness.Handler {
+			return func(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+				task.Report(ctx, "3 of 10")
+				select {
+				case <-time.After(45 * time.Second):
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+				return harness.Success(req), err
+			}
+		}
+		w.serve(at, func(o *mcpchain.Options) { o.Task = task.New(&task.Options{Owner: me}) }, "no annotations", map[string]harness.Handler{tool: slow(nil), "fails": slow(errPlain)})
+		w.step("tools/list", func() harness.Answer { return answer(w.session.Client.ListTools(w.t.Context(), nil)) })
+		id := ""
+		begin := func(name string) { id = random.FindString(w.call(name, `{"word":"a"}`).Text()) }
+		ask := func(name string) {
+			w.step(name+" with its ID", func() harness.Answer { return w.session.CallTool(w.t.Context(), name, map[string]any{"id": id}) })
+		}
+		begin(tool)
+		w.call(tool, `{"word":"a"}`)
+		ask("task_result")
+		ask("task_result")
+		ask("task_result")
+		ask("task_cancel")
+		begin("fails")
+		time.Sleep(time.Minute)
+		ask("task_result")
+		begin(tool)
+		ask("task_cancel")
+		ask("task_result")
+		w.call("task_result", `{"id":"nonsense"}`)
+		w.call("task_result", `{"task":"nonsense"}`)
+		w.call("task_cancel", `{"id":7}`)
 	})
 	add("replay", func(w *world, at harness.Place) {
 		w.serve(at, func(o *mcpchain.Options) { o.Replay = replay.New(&replay.Options{Owner: me}) }, "no annotations", one(failing(nil, errPlain, statusCode{n: 503}, fault.NotFound("file", "a"), nil)))

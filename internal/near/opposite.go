@@ -29,6 +29,8 @@ encode,encrypt|decode,decrypt ingress|egress enter,entry|exit login|logout play,
 commit|rollback positive,plus|negative,minus full,null|empty major|minor single|multiple hard,strict|soft,lax,lenient
 lazy|eager dark,black|light,white male|female client|server primary|secondary absolute|relative horizontal|vertical
 prefix|suffix true|false yes|no all,any,one,some,either|none,neither,no always,ever|never
+ship,shipped|skip,skipped emit|omit evoke|revoke present|prevent recover|remove reject|select reactivate|deactivate unpaid|repaid wont|want
+cyclic|acyclic periodic|aperiodic moral|amoral charge|change close|clone resolve|remove stop|step exist|exit lend|send kill|fill delete|deplete deny|defy fast|last
 `
 
 // parts are words, and beginnings of words, that exclude each other. Without one of these a name may mean
@@ -56,7 +58,7 @@ const endings = "er,or|ee ers,ors|ees"
 // negations turn the meaning of a name that has them as a word, prefixes and suffixes that of one that has
 // them as a part of a word. The prefixes in begins also stand in the middle of many words, where they say nothing.
 const (
-	negations = "no,non,not,never,without,dont,doesnt,isnt,cannot,cant,skip,ignore,suppress,avoid,bypass,prevent,off,anti,only,dry,disable,deactivate,hide,hidden,ne,neq"
+	negations = "no,non,not,never,without,dont,doesnt,isnt,cannot,cant,skip,ignore,suppress,avoid,bypass,prevent,off,anti,only,dry,disable,deactivate,hide,hidden,ne,neq,wont,wouldnt,shouldnt,couldnt,mustnt,didnt,cancel,cancelled,abort,undo,revert,refuse,reject,deny,denied,forbid,exempt"
 	prefixes  = "no,non,not,never,without,dont,anti,un,dis,mis,in"
 	begins    = "im,il,ir,de,ex,counter,re,pre,co,mal,sub,super"
 	suffixes  = "less,free,not,nt"

@@ -1,6 +1,5 @@
 // Package stored serves the middlewares that keep something in a store. It names entries and words
-// failures (name.go), and has a lease (lease.go). A Remote is a store that each server can do without
-// (remote.go).
+// failures (name.go), and has a lease (lease.go).
 package stored
 
 import (

@@ -48,6 +48,13 @@ func (q *Quota) Take(caller string, n int64) (exceeded *ExceededError) {
 	return nil
 }
 
+// Of returns what a caller holds. Nothing is known of the caller "".
+func (q *Quota) Of(caller string) int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.of[caller]
+}
+
 // Put counts n more for a caller without a look at the bounds.
 func (q *Quota) Put(caller string, n int64) {
 	q.mu.Lock()

@@ -40,6 +40,7 @@ import (
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/state"
+	"github.com/mcpchain/mcpchain/task"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -130,6 +131,7 @@ func TestOrderOfEverything(t *testing.T) {
 				// if it has more bytes than it may have tokens; what was left out costs no call.
 				{"large", `{}`, "id begin whose >a >b limit h <b <a size end"},
 				{"read_more", `{"cursor":"x"}`, "id call log"},
+				{"task_result", `{"id":"x"}`, "id whose call log"},
 				// Each item, and then the call of which all items failed. That an item has failed
 				// before is looked up before the next one runs.
 				{"many", `{"words":["one","two"]}`, "id begin whose whose >a >b limit h h h <b <a owner log rule" +
@@ -328,8 +330,8 @@ func TestSuccessIsUntouched(t *testing.T) {
 		sent := make([]string, len(chains))
 		for i, mw := range chains {
 			s := harness.Start(t, at, harness.Setup{
-				// The server has a read_more of its own, so that budget adds none.
-				Handlers: map[string]harness.Handler{"good": harness.Succeed(), "rich": rich, "read_more": harness.Succeed()}, Middleware: mw, Server: &mcp.ServerOptions{PageSize: 1},
+				// The server has these tools of its own, so that budget and task add none.
+				Handlers: map[string]harness.Handler{"good": harness.Succeed(), "rich": rich, "read_more": harness.Succeed(), "task_result": harness.Succeed()}, Middleware: mw, Server: &mcp.ServerOptions{PageSize: 1},
 			})
 			require.Equal(t, "fine", s.Call(t, "good").Text())
 			require.Equal(t, strange, s.Call(t, "rich").Text())
@@ -424,6 +426,8 @@ func chainOf(chain string, log *slog.Logger) []mcp.Middleware {
 			mw = append(mw, all.Drain)
 		case "budget":
 			mw = append(mw, all.Budget)
+		case "task":
+			mw = append(mw, all.Task)
 		case "replay":
 			mw = append(mw, replay.New(nil))
 		case "state":
@@ -456,6 +460,7 @@ func everything(log *slog.Logger) *mcpchain.Options {
 		Audit:       audit.New(&audit.Options{Log: audit.NewLog(func([]audit.Entry) error { return nil }, nil)}),
 		Retry:       &retry.Options{InitialInterval: time.Millisecond},
 		Batch:       batch.New(&batch.Options{Lists: lists}),
+		Task:        task.New(nil),
 		Degrade:     degrade.New(nil),
 		Deadline:    deadline.New(&deadline.Options{Logger: log}),
 		RetryServer: retry.Server(&retry.ServerOptions{InitialInterval: time.Microsecond}),
@@ -478,12 +483,12 @@ func ofCalls(records []harness.Record) []harness.Record {
 var (
 	speaking = []string{"recover", "correlate", "mask", "retry"}
 	silent   = []string{
-		"validate", "deadline", "retry.Server", "degrade", "batch", "audit", "limit", "drain", "budget", "replay", "state",
+		"validate", "deadline", "retry.Server", "degrade", "batch", "audit", "limit", "drain", "budget", "task", "replay", "state",
 	}
 )
 
 // longest is Standard with everything turned on, put together by hand.
-const longest = "recover > correlate > audit > mask > drain > budget > limit > batch > replay > state > retry > validate > degrade > deadline > retry.Server > recover"
+const longest = "task > recover > correlate > audit > mask > drain > budget > limit > task > batch > replay > state > retry > validate > degrade > deadline > retry.Server > recover"
 
 // TestEveryPair runs every middleware alone, in every pair in which one of the two says something,
 // in Standard, and twice, over all failures in all shapes. Without MCPCHAIN_SOAK each shape has a fifth

@@ -196,13 +196,13 @@ func floorOf(path string) int {
 	switch {
 	case name == "":
 		return 7
-	case slices.Contains([]string{"middleware", "retry/client", "transport", "correlate/sinks", "internal/owner", "internal/listform", "internal/stored", "internal/conduct", "validate/playground"}, name):
+	case slices.Contains([]string{"middleware", "retry/client", "transport", "correlate/sinks", "internal/kept", "internal/owner", "internal/listform", "internal/conduct", "validate/playground"}, name):
 		return 5
 	case name == "internal/call":
 		return 4
 	case slices.Contains([]string{"internal/failure", "internal/sink", "internal/ask"}, name):
 		return 3
-	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets", "internal/speak", "internal/unclear"}, name):
+	case slices.Contains([]string{"internal/apart", "internal/classify", "internal/faults", "internal/attempt", "internal/exchange", "internal/explain", "internal/secrets", "internal/speak", "internal/stored", "internal/unclear"}, name):
 		return 2
 	case name == "fault":
 		return 1

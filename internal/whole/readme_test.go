@@ -53,6 +53,7 @@ import (
 	"github.com/mcpchain/mcpchain/state"
 	"github.com/mcpchain/mcpchain/store"
 	"github.com/mcpchain/mcpchain/store/storetest"
+	"github.com/mcpchain/mcpchain/task"
 	"github.com/mcpchain/mcpchain/transport"
 	"github.com/mcpchain/mcpchain/validate"
 )
@@ -441,6 +442,11 @@ func readmeDeadline(server *mcp.Server) {
 		}),
 	}))
 	server.AddSendingMiddleware(deadline.Sending()) // a person who is asked something may think for longer
+}
+
+func readmeTask(server *mcp.Server) {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Task: task.New(nil)}))
+	server.AddSendingMiddleware(task.Sending()) // keeps the progress that handlers tell their clients
 }
 
 func readmeClient(ctx context.Context, session *mcp.ClientSession, params *mcp.CallToolParams) error {
@@ -1057,7 +1063,7 @@ func readmeAnswers(t *testing.T) []string {
 		answers = append(answers, res.Content[0].(*mcp.TextContent).Text)
 	}
 	call("divide", map[string]any{"a": 1, "b": 0})
-	answers = append(answers, readmeOperator(t))
+	answers = append(answers, readmeOperator(t), readmeLasts(t))
 	call("get_weather", map[string]any{"Name": "Oslo"})
 	call("delete", map[string]any{"Name": "alhpa"})
 	call("delete", map[string]any{"Name": "alpha"})
@@ -1075,6 +1081,28 @@ func readmeAnswers(t *testing.T) []string {
 	require.NoError(t, serving.Wait())
 	synctest.Wait()
 	return append(answers, log.String())
+}
+
+// readmeLasts returns what the caller of a tool that lasts reads, under the ID of the pages.
+func readmeLasts(t *testing.T) string {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "reports"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "report"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		task.Report(ctx, "30 of 100")
+		time.Sleep(time.Minute)
+		return &mcp.CallToolResult{}, nil, nil
+	})
+	readmeTask(server)
+	ours, theirs := mcp.NewInMemoryTransports()
+	_, err := server.Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "reader"}, nil).Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	defer session.Close()
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "report"})
+	require.NoError(t, err)
+	time.Sleep(time.Hour) // it ends
+	return regexp.MustCompile(`[A-Z2-7]{26}`).ReplaceAllString(res.Content[0].(*mcp.TextContent).Text, "GQ3DEGJHHTN5BHXB3YSGUGHLCB")
 }
 
 // readmeOperator returns what the caller of a local server reads of an error.

@@ -15,10 +15,18 @@ const (
 	ReferenceKey  = Prefix + "reference"          // of a successful answer: the ID of the call
 	ReplayedKey   = Prefix + "replayed"           // of an answer: it is that of an earlier call
 	DegradedKey   = Prefix + "degraded"           // of an answer: which of its parts are missing or old, see package degrade
+	MendedKey     = Prefix + "mended"             // of an answer: which arguments were changed before the handler ran, a list of Change
 	LeftOutKey    = Prefix + "left_out"           // of an answer: what was too large for it, see package budget
 	StructuredKey = Prefix + "structured_content" // of a failed answer: the structured content that its tool's output schema forbids
+	TaskKey       = Prefix + "task"               // of an answer: the state of the call behind a handle, see package task
 
 )
+
+// A Change is what was changed of one argument, or of all of them, before the handler ran. It has no value.
+type Change struct {
+	Argument string `json:"argument"` // as violations name it; "" for all of them
+	Kind     string `json:"change"`   // see package explain
+}
 
 // A refusal of package limit has the code and the detail, which is the name of the limit. They are
 // for programs: the text of the failure says in words which limit it is.
