@@ -7,23 +7,37 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkCall calls a tool over stdio that does nothing, and one that fails, bare and behind the program. The client writes and reads
+// BenchmarkCall calls a tool over stdio that does nothing, one that fails, and one with arguments, bare and behind the program. Those that are
+// as text are mended. The client writes and reads
 // lines only: one of an SDK takes longer than what is measured.
 func BenchmarkCall(b *testing.B) {
-	for _, tool := range []string{"nothing", "refuse"} {
+	for _, tool := range []string{"nothing {}", "refuse {}", `divide {"a":6,"b":3}`, `divide {"a":"6","b":3}`} {
+		name, arguments, _ := strings.Cut(tool, " ")
+		mended := strings.Contains(arguments, `"6"`)
 		for _, running := range []int{1, 64} {
-			b.Run(fmt.Sprintf("%s/%d/bare", tool, running), func(b *testing.B) { benchmarkCall(b, tool, running) })
-			b.Run(fmt.Sprintf("%s/%d/behind", tool, running), func(b *testing.B) { benchmarkCall(b, tool, running, "run", "-log", "/dev/null") })
+			if !mended {
+				b.Run(fmt.Sprintf("%s/%d/bare", name, running), func(b *testing.B) { benchmarkCall(b, name, arguments, running) })
+				b.Run(fmt.Sprintf("%s/%d/behind", name, running), func(b *testing.B) { benchmarkCall(b, name, arguments, running, "run", "-log", "/dev/null") })
+			}
+			if name == "nothing" {
+				b.Run(fmt.Sprintf("%s/%d/behind,after", name, running), func(b *testing.B) {
+					benchmarkCall(b, name, arguments, running, "run", "-log", "/dev/null", "-after", "20s")
+				})
+			}
+			if arguments != "{}" {
+				b.Run(fmt.Sprintf("%s/%d/behind,mend=%v", name, running, mended), func(b *testing.B) { benchmarkCall(b, name, arguments, running, "run", "-log", "/dev/null", "-mend") })
+			}
 		}
 	}
 }
 
-func benchmarkCall(b *testing.B, tool string, running int, args ...string) {
+func benchmarkCall(b *testing.B, tool, arguments string, running int, args ...string) {
 	b.Helper()
 	cmd, _ := program(b, args...)
 	in, err := cmd.StdinPipe()
@@ -52,7 +66,7 @@ func benchmarkCall(b *testing.B, tool string, running int, args ...string) {
 	sent := 0
 	call := func() {
 		sent++
-		_, _ = w.WriteString(`{"jsonrpc":"2.0","id":` + strconv.Itoa(sent) + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{}}}` + "\n")
+		_, _ = w.WriteString(`{"jsonrpc":"2.0","id":` + strconv.Itoa(sent) + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}` + "\n")
 	}
 	for range running {
 		call()

@@ -175,9 +175,9 @@ func (r *running) prepare(std streams) error {
 	}
 	r.opts = proxy.Options{
 		Command: r.Command, In: std.in, Out: rpc.NewWriter(std.out), Strange: !r.ForOperator(), Logger: r.parts.Logger, Stderr: stderr, Hide: r.parts.Hide,
-		HideResults: r.ScrubResults, Chain: chain, Decode: r.Decodes(), Serial: r.SerialWrites,
+		HideResults: r.ScrubResults, Chain: chain, Decode: r.Decodes(), Tasks: r.After > 0, Serial: r.SerialWrites,
 		MaxRequest: r.MaxRequest, MaxAnswer: r.MaxAnswer, StartTimeout: time.Duration(r.StartTimeout), Hang: time.Duration(r.Hang),
-		Strict: r.Strict, Learn: time.Duration(r.Deadline),
+		Strict: r.Strict, Mend: r.Mend, Learn: time.Duration(r.Deadline),
 		Tools:   proxy.Tools{Hide: r.Hide, Reads: r.Reads, ReadOnly: r.ReadOnly},
 		Restart: proxy.Restart{First: 100 * time.Millisecond, Most: 30 * time.Second, Steady: time.Minute},
 	}

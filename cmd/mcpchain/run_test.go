@@ -41,6 +41,10 @@ type numbers struct {
 	B int `json:"b"`
 }
 
+type rows struct {
+	Rows int `json:"rows"`
+}
+
 func testServer() {
 	if lines, _ := strconv.Atoi(os.Getenv("MCPCHAIN_TEST_BANNER")); lines > 0 { // what servers print that were not written for it
 		for i := range lines {
@@ -84,6 +88,19 @@ func newTestServer() *mcp.Server {
 		fmt.Fprintln(os.Stderr, "a call waits")
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "last", Annotations: reads}, func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, rows, error) {
+		for done := errors.New("not yet"); done != nil; _, done = os.Stat(os.Getenv("MCPCHAIN_TEST_FILE")) {
+			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 1, Total: 2}); err != nil {
+				return nil, rows{}, err
+			}
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+				return nil, rows{}, ctx.Err()
+			}
+		}
+		return nil, rows{7}, nil
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 		answers := req.Params.InputResponses
@@ -309,6 +326,36 @@ func TestNothingIsLeft(t *testing.T) {
 			state, err := os.ReadFile("/proc/" + strconv.Itoa(is.PID) + "/stat")
 			return err != nil && syscall.Kill(is.PID, 0) != nil || strings.Contains(string(state), ") Z")
 		}, 10*time.Second, 10*time.Millisecond, "after %v", sig)
+	}
+}
+
+// What is certainly meant is sent as it is meant, and all else passes, or is refused by -strict.
+func TestMendedArguments(t *testing.T) {
+	const key = "io.github.mcpchain/mended"
+	spoilt, wrong := map[string]any{"arguments": map[string]any{"a": 6, "b": 3}}, map[string]any{"a": "six", "b": "3"}
+	for _, version := range versions {
+		for _, flags := range [][]string{{}, {"-strict"}, {"-mend"}, {"-mend", "-strict"}} {
+			t.Run(version+strings.Join(flags, ""), func(t *testing.T) {
+				cmd, _ := program(t, append([]string{"run"}, flags...)...)
+				s := session(t, version, cmd)
+				right := called(t, s, "divide", numbers{6, 3})
+				require.NotContains(t, right.Meta, key)
+				for _, args := range []any{map[string]any{"a": "6", "b": 3}, spoilt} {
+					res := called(t, s, "divide", args)
+					if len(flags) == 0 || flags[0] != "-mend" {
+						require.True(t, res.IsError, "%v", args)
+						require.NotContains(t, res.Meta, key)
+						continue
+					}
+					require.Equal(t, right.Content, res.Content, "%v", args)
+					require.Equal(t, right.StructuredContent, res.StructuredContent)
+					require.Len(t, res.Meta[key], 1)
+				}
+				res := called(t, s, "divide", wrong)
+				require.Contains(t, text(t, res), "Argument 'a' expected an integer, but received 'six'.")
+				require.NotContains(t, res.Meta, key)
+			})
+		}
 	}
 }
 

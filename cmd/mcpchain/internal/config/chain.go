@@ -18,6 +18,7 @@ import (
 	"github.com/mcpchain/mcpchain/replay"
 	"github.com/mcpchain/mcpchain/retry"
 	"github.com/mcpchain/mcpchain/store"
+	"github.com/mcpchain/mcpchain/task"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -44,6 +45,10 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		Validate: &validate.Options{AfterFailure: !c.Strict, RawTools: c.Strict, NoDefaults: c.Strict, StrictPrompts: c.Strict},
 		Retry:    &retry.Options{},
 	}
+	opts.Validate.Mend = validate.MendNever // what a server takes beyond its schema is its own affair
+	if c.Mend {
+		opts.Validate.Mend = validate.MendBefore
+	}
 	for i := range c.Rules {
 		opts.Mask.Rules = append(opts.Mask.Rules, c.Rules[i].rule())
 	}
@@ -64,9 +69,12 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		opts.Deadline = deadline.New(times)
 	}
 	limits := &limit.Options{}
-	keys := &replay.Options{}
+	keys, tasks := &replay.Options{}, &task.Options{
+		After: time.Duration(c.After), Wait: min(time.Duration(c.After), 20*time.Second), // what the client waits for at least
+		Limit: c.taskLimit(), Keep: max(24*time.Hour, c.taskLimit()), Limits: task.Limits{AnswerBytes: min(c.MaxAnswer, 4<<20)},
+	}
 	if parts.Shared != nil {
-		keys.Store, limits.Shared = parts.Shared, parts.Shared
+		keys.Store, tasks.Store, limits.Shared = parts.Shared, parts.Shared, parts.Shared
 	}
 	if c.RateEach > 0 || c.RunningEach > 0 {
 		limits.Limits = append(limits.Limits, limit.Limit{Scope: limit.PerOwner, Calls: c.RateEach, Running: c.RunningEach})
@@ -83,6 +91,9 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 	if c.Keys {
 		opts.Replay = replay.New(keys)
 	}
+	if c.After > 0 {
+		opts.Task = task.New(tasks)
+	}
 	if parts.Record != nil {
 		opts.Audit = audit.New(&audit.Options{Log: parts.Record})
 	}
@@ -94,6 +105,16 @@ func (c *Config) Chain(parts Parts) mcp.Middleware {
 		inner = append(inner, mask.Successes())
 	}
 	return mcpchain.Standard(opts, inner...)
+}
+
+// taskLimit returns how long a call may take that is answered with an ID: an hour, or the longest deadline if that is
+// longer.
+func (c *Config) taskLimit() time.Duration {
+	most := max(time.Hour, time.Duration(c.Deadline))
+	for _, d := range c.ToolDeadlines {
+		most = max(most, time.Duration(d))
+	}
+	return most
 }
 
 // readers are the readers of failures by their names.

@@ -21,6 +21,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/mcpchain/mcpchain/internal/near"
+	"github.com/mcpchain/mcpchain/internal/words"
 )
 
 // A Config is everything that can be set. The file is JSON with these names. Each but tool_deadlines and rules is a
@@ -45,6 +46,8 @@ type Config struct {
 	TrustedProxies []string `json:"trusted_proxies,omitempty"` // addresses, or networks such as 10.0.0.0/8
 
 	Strict         bool                `json:"strict"`
+	Mend           bool                `json:"mend"`
+	After          Duration            `json:"after"`
 	Deadline       Duration            `json:"deadline"`
 	ToolDeadlines  map[string]Duration `json:"tool_deadlines,omitempty" jsonschema:"how long a call of a tool may take, by its name"`
 	Rate           int                 `json:"rate"`
@@ -224,6 +227,9 @@ func (c *Config) check() error {
 	}
 	if err := c.checkHTTP(); err != nil {
 		return err
+	}
+	if most := c.taskLimit(); time.Duration(c.After) > most {
+		return fmt.Errorf("\"after\" is longer than %s, which is the most that a call may take", words.Duration(most))
 	}
 	for name, d := range c.ToolDeadlines {
 		if name == "" || d <= 0 {

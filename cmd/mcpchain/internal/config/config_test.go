@@ -135,6 +135,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"http":"127.0.0.1:1","sessions":0}`:    `"sessions" is below 1`,
 		`{"http":"127.0.0.1:1","idle":"0s"}`:     `"idle" is not positive`,
 		`{"http":"127.0.0.1:1","drain":"-1s"}`:   `"drain": "-1s" is negative`,
+		`{"after":"61m"}`:                        `"after" is longer than 1 h, which is the most that a call may take`,
 		`{"hang":"-1s"}`:                         `"hang": "-1s" is negative`,
 		`{"lag":"1s"}`:                           `"lag" is for "http"`,
 		`{"redis":"localhost:6379"}`:             `"redis" is no URL`,

@@ -78,6 +78,8 @@ var settings = []setting{
 	number("max-request", "bytes of the longest line for the server (9 MiB)", func(c *Config) *int { return &c.MaxRequest }),
 	number("max-answer", "bytes of the longest line of the server (9 MiB)", func(c *Config) *int { return &c.MaxAnswer }),
 	boolean("strict", "refuse wrong arguments of tools and prompts before the server sees them", func(c *Config) *bool { return &c.Strict }),
+	boolean("mend", "mend wrong arguments of tools where one thing is certainly meant, such as \"5\" for 5", func(c *Config) *bool { return &c.Mend }),
+	duration("after", "answer a call of a tool that lasts longer with an ID for its answer, such as 20s", func(c *Config) *Duration { return &c.After }),
 	duration("deadline", "how long a call may take, such as 50s", func(c *Config) *Duration { return &c.Deadline }),
 	boolean("retry-reads", "call again when a tool that only reads, or a resource, fails for a moment", func(c *Config) *bool { return &c.RetryReads }),
 	boolean("keys", "answer a call with an idempotency key of before with its first answer", func(c *Config) *bool { return &c.Keys }),

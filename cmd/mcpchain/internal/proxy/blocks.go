@@ -42,3 +42,21 @@ func blockwise(raw json.RawMessage) *mcp.CallToolResult {
 	}
 	return res
 }
+
+// toolwise reads a list of tools that the SDK cannot read as a whole. A tool that cannot be read has a name at most, and
+// stays as it is.
+func toolwise(raw json.RawMessage) *mcp.ListToolsResult {
+	var parts struct {
+		Next  json.RawMessage   `json:"nextCursor"`
+		Tools []json.RawMessage `json:"tools"`
+	}
+	_ = rpc.Unmarshal(raw, &parts) // what is not a list stays, too
+	list := &mcp.ListToolsResult{Tools: make([]*mcp.Tool, len(parts.Tools))}
+	_ = rpc.Unmarshal(parts.Next, &list.NextCursor)
+	for i, one := range parts.Tools {
+		if rpc.Unmarshal(one, &list.Tools[i]) != nil || list.Tools[i] == nil { // null
+			list.Tools[i] = &mcp.Tool{Name: nameOf(one)}
+		}
+	}
+	return list
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/mcpchain/mcpchain/fault"
 	"github.com/mcpchain/mcpchain/internal/call"
 	"github.com/mcpchain/mcpchain/internal/words"
+	"github.com/mcpchain/mcpchain/task"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/child"
 )
@@ -126,9 +127,15 @@ func illegalError(text string) error {
 	return fault.New(fault.KindServerError, text).WithParty(fault.PartyServer).Because(&lostError{text})
 }
 
-// cancelledError is for a call that its client gave up, which is the cause. Only the log has it.
-func cancelledError(cause error) error {
-	return fault.New(fault.KindCancelled, errCancelled.Error()).WithParty(fault.PartyCaller).Because(cause)
+// cancelledError is for a call that its client gave up, which is the cause. Only the log has it, and who fetches the
+// answer of a call that task_cancel has stopped. sent says that the server had the call.
+func cancelledError(cause error, sent bool) error {
+	f := fault.New(fault.KindCancelled, errCancelled.Error()).WithParty(fault.PartyCaller).Because(cause)
+	if !sent || !errors.Is(cause, task.ErrCancelled) {
+		return f
+	}
+	return f.WithMessage("the server was told to stop this call. Whether it did is not known").
+		WithRetry(fault.Retry{Effect: fault.EffectUnknown})
 }
 
 // notSentError is for a call that was not sent. why says why not, reason is that of the advice, "" for none.

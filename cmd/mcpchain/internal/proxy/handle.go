@@ -44,7 +44,16 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	}
 	defer free()
 	c.forwarded.Store(true)
-	r, err := p.forward(ctx, c, req)
+	line, mended := c.Message, false
+	if outer != nil {
+		var args json.RawMessage
+		if args, mended = outer.Mended(); mended {
+			line = line.With(args, "params", "arguments")
+		}
+	}
+	c.runs(ctx)
+	r, err := p.forward(ctx, c, p.asksForProgress(c, line), req)
+	c.runs(nil) //nolint:staticcheck // it runs no longer
 	if err != nil {
 		return nil, p.withoutAdvice(req, err)
 	}
@@ -68,6 +77,9 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 		r.result = r.m.Result
 	}
 	shown := p.result(method, r.m)
+	if tool, ok := shown.(*mcp.CallToolResult); ok && mended { // what the call adds to it leaves what the server wrote
+		_ = rpc.Unmarshal(r.m.Value("result", "_meta"), &tool.Meta)
+	}
 	if tool, ok := shown.(*mcp.CallToolResult); ok && tool.IsError {
 		if legal := p.legal(ctx, p.clippedResult(tool), r.m.Value("result", "structuredContent")); legal != tool {
 			if r.result, err = merged(r.result, tool, legal); err != nil {
@@ -88,10 +100,10 @@ func (p *Proxy) handle(ctx context.Context, method string, req mcp.Request) (mcp
 	return shown, nil
 }
 
-// forward sends the line of a call to the server, once. If the run had ended before, it sends the line to the next
+// forward sends a line, that of the call or the one with mended arguments, to the server, once. If the run had ended before, it sends the line to the next
 // run. If the session was lost, it repeats a request that only reads, in the next session. It renews a subscription
 // of version 2026-07-28, which lasts as long as the session, with the next run.
-func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply, error) {
+func (p *Proxy) forward(ctx context.Context, c *request, line *rpc.Message, req mcp.Request) (reply, error) {
 	second := false // it is sent a second time
 	for tries := 0; ; tries++ {
 		if up := p.server(); up == nil {
@@ -102,9 +114,9 @@ func (p *Proxy) forward(ctx context.Context, c *request, req mcp.Request) (reply
 			return reply{}, err
 		}
 		began := time.Now()
-		r, err := up.ask(ctx, c.Message, c)
+		r, err := up.ask(ctx, line, c)
 		if errors.Is(err, errLate) {
-			if r, err = up.renamed(ctx, c.Message, c); r.m != nil {
+			if r, err = up.renamed(ctx, line, c); r.m != nil {
 				r.m = r.m.With(c.ID, "id")
 			}
 		}
@@ -145,7 +157,11 @@ func (u *upstream) timedOut(c *request, began time.Time, err error) error {
 	if !ok || errors.Is(err, errCancelled) || c.Method == call.MethodInitialize {
 		return err
 	}
-	go u.send(by(c.Authorization, rpc.Cancelled(c.ID, "it took too long"))) // it may not read
+	if givenUp(err) { // by task_cancel
+		go u.send(by(c.Authorization, rpc.Cancelled(c.serverID(), "the client cancelled the call")))
+		return err
+	}
+	go u.send(by(c.Authorization, rpc.Cancelled(c.serverID(), "it took too long"))) // it may not read
 	if starts, came := u.starts(), u.came(int64(began.Sub(epoch))); u.ours && (starts || came != "") {
 		return insteadError(elsewhere, starts, came)
 	}
@@ -182,10 +198,14 @@ func (p *Proxy) result(method string, answer *rpc.Message) mcp.Result {
 	if !known {
 		return &otherResult{}
 	}
-	if p.Decode || answer.IsError() || answer.Value("result", "inputRequests") != nil {
+	if p.Decode || p.Tasks && method == call.MethodListTools || answer.IsError() || answer.Value("result", "inputRequests") != nil {
 		res := stands()
-		if rpc.Unmarshal(answer.Result, res) == nil {
+		list, _ := res.(*mcp.ListToolsResult)
+		if rpc.Unmarshal(answer.Result, res) == nil && (list == nil || !slices.Contains(list.Tools, nil)) {
 			return res
+		}
+		if method == call.MethodListTools {
+			return toolwise(answer.Result)
 		}
 		if method == call.MethodCallTool && answer.IsError() {
 			if res := blockwise(answer.Result); res != nil && len(res.Content) > 0 {

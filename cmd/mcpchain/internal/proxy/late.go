@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -31,7 +30,7 @@ func lateOf(ctx context.Context, of *request, sent time.Time) *lateCall {
 		return ours()
 	}
 	late := &lateCall{call: sameCall(c.Request()), level: slog.LevelWarn, sent: sent, left: time.Now()}
-	if errors.Is(context.Cause(ctx), errCancelled) {
+	if givenUp(context.Cause(ctx)) {
 		late.level = slog.LevelInfo // the client did not want to know it
 	}
 	late.attrs = append(late.attrs, slog.String("method", of.Method))

@@ -50,7 +50,7 @@ func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no middleware may ask for " + method}
 	}
 	c, _ := ctx.Value(callKey{}).(*request)
-	guard := c != nil && !c.forwarded.Load() && (p.Strict || p.Tools.ReadOnly)
+	guard := c != nil && !c.forwarded.Load() && (p.Strict || p.Tools.ReadOnly || p.Mend)
 	res, err := p.fresh(ctx, c, method, req, guard)
 	if err == nil {
 		return res, nil
@@ -65,13 +65,15 @@ func (p *Proxy) lookup(ctx context.Context, method string, req mcp.Request) (mcp
 // fresh asks the server.
 func (p *Proxy) fresh(ctx context.Context, c *request, method string, req mcp.Request, guard bool) (mcp.Result, error) {
 	wait := lookupWait
-	if guard {
+	if guard && (p.Strict || p.Tools.ReadOnly) { // else the call is sent all the same
 		wait = min(guardWait, cmp.Or(p.Learn, guardWait))
 	}
 	up := p.server()
 	switch {
 	case c != nil && c.isSlow(method):
 		return nil, errNotInTime // one wait is enough for a call
+	case c != nil && c.running() != nil && p.lists.get(method, req, true) != nil:
+		return nil, rpc.ErrUnsent // many servers do one thing at a time, and this one runs the call
 	case !guard && up != nil && up.starts():
 		return nil, errNotInTime // it answers nothing, and the time of the call may be over
 	case !guard && up == nil && p.lists.get(method, req, false) != nil:

@@ -17,7 +17,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpchain/mcpchain/internal/ask"
+	"github.com/mcpchain/mcpchain/internal/call"
+	"github.com/mcpchain/mcpchain/internal/kept"
 	"github.com/mcpchain/mcpchain/internal/table"
+	"github.com/mcpchain/mcpchain/task"
 
 	"github.com/mcpchain/mcpchain/cmd/mcpchain/internal/rpc"
 )
@@ -54,10 +57,12 @@ type Options struct {
 	Alone time.Duration // the same, if it is longer, for a server that runs one call and was asked nothing else; zero means ten minutes
 
 	Strict bool          // a call whose arguments the middlewares could not check is refused
+	Mend   bool          // a middleware mends arguments by what the server lists
 	Learn  time.Duration // how long a guard waits for what the server lists, at most 30 s; zero means 30 s
 
 	Tools   Tools
 	Decode  bool // the middlewares look at successes
+	Tasks   bool // package task is one of them
 	Serial  bool // one call of a tool that writes at a time
 	Restart Restart
 }
@@ -93,6 +98,7 @@ type Proxy struct {
 	asking  chan struct{}     // closed when the client has asked something
 	silent  table.Names[bool] // the calls during which a run was ended because it was silent, see sameCall
 	outputs ask.Outputs
+	tell    mcp.MethodHandler         // keeps what the server tells of the progress of a call
 	named   sync.Once                 // the names in Tools were compared with a whole list of the server
 	place   atomic.Pointer[ask.Place] // what the middlewares remember of what the server lists; nil before the first call
 
@@ -103,7 +109,8 @@ type Proxy struct {
 	why     error         // why it could not be, nil if it was not tried
 	never   error         // what every request fails with: the server ended before it answered anything, or speaks another version
 	calls   map[string]*request
-	tokens  map[string]*request // by the keys of the tokens under which they want to hear of their progress
+	behind  map[string]*request // that the server runs behind a handle, by the keys of their IDs
+	tokens  map[string]*request // by the keys of the tokens under which the server tells of their progress
 	tasks   table.Names[bool]   // tokens of calls that were answered with a task, which goes on
 	passed  []<-chan struct{}   // closed when what the server wrote last is written to the client
 	line    <-chan struct{}     // the same of its last line that was not an answer
@@ -117,6 +124,7 @@ type Proxy struct {
 type waits struct {
 	id rpc.ID
 	up *upstream // nil when that has ended, and the answer is for nobody
+	at int64     // when it was asked, see now
 }
 
 // New returns a Proxy.
@@ -125,11 +133,12 @@ func New(opts Options) *Proxy {
 		Options: opts, stderr: &stderr{hide: opts.Hide, line: opts.Stderr}, serial: make(chan struct{}, 1),
 		changed: make(chan struct{}), gone: make(chan struct{}), left: make(chan struct{}), asking: make(chan struct{}),
 		held:  make(chan struct{}, maxHeld),
-		looks: map[string]*look{}, calls: map[string]*request{}, tokens: map[string]*request{}, waits: map[string]waits{},
+		looks: map[string]*look{}, calls: map[string]*request{}, behind: map[string]*request{}, tokens: map[string]*request{}, waits: map[string]waits{},
 	}
 	p.life, p.finish = context.WithCancel(context.Background())
 	p.session.proxy = p
 	p.handler = opts.Chain(p.handle)
+	p.tell = task.Sending()(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil }) //nolint:nilnil // as for every notification
 	return p
 }
 
@@ -322,11 +331,12 @@ func (p *Proxy) serverEnded(u *upstream) {
 	}
 }
 
-func (p *Proxy) serverWaits(u *upstream) bool {
+// serverWaits reports whether a run waits for an answer of the client to what it has asked since then.
+func (p *Proxy) serverWaits(u *upstream, since int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, of := range p.waits {
-		if of.up == u {
+		if of.up == u && of.at >= since {
 			return true
 		}
 	}
@@ -385,7 +395,7 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 	case m.IsRequest():
 		p.mu.Lock()
 		if len(p.waits) < maxWaits {
-			p.waits[m.ID.Key()] = waits{m.ID, u}
+			p.waits[m.ID.Key()] = waits{m.ID, u, now()}
 		}
 		p.mu.Unlock()
 	case m.Method == "notifications/cancelled": // then the client owes no answer
@@ -428,6 +438,9 @@ func (p *Proxy) fromServer(u *upstream, m *rpc.Message) {
 func (p *Proxy) wanted(m *rpc.Message, written <-chan struct{}) bool {
 	key := rpc.ID(m.Value("params", "progressToken")).Key()
 	if c := p.tokens[key]; c != nil {
+		if p.Tasks && !c.progressed(m) { // it is kept
+			return false
+		}
 		c.after = written
 		return true
 	}
@@ -438,7 +451,7 @@ func (p *Proxy) wanted(m *rpc.Message, written <-chan struct{}) bool {
 // endProgress notes that the server tells nothing more of the progress of a call, unless that is a task now. The
 // caller holds the lock.
 func (p *Proxy) endProgress(c *request, answer *rpc.Message) {
-	key := c.Token().Key()
+	key := c.token.Key()
 	if key == "" || p.tokens[key] != c {
 		return
 	}
@@ -554,10 +567,16 @@ func (p *Proxy) notification(m *rpc.Message) {
 		}
 	case "notifications/cancelled":
 		p.mu.Lock()
-		c := p.calls[m.Cancels().Key()]
+		c, behind := p.calls[m.Cancels().Key()], p.behind[m.Cancels().Key()]
 		p.mu.Unlock()
+		if c == nil && behind != nil || c != nil && !c.cancels() { // it has its answer
+			return
+		}
 		if c != nil {
 			defer c.cancel(errCancelled) // after the line is sent
+			if id := c.serverID(); id.Key() != c.ID.Key() {
+				m = m.With(id, "params", "requestId")
+			}
 		}
 	}
 	if up != nil {
@@ -569,6 +588,8 @@ func (p *Proxy) notification(m *rpc.Message) {
 type request struct {
 	*rpc.Message
 
+	proxy  *Proxy
+	began  int64 // see now
 	extra  *mcp.RequestExtra
 	sent   chan struct{} // closed when the line is sent, or waits for something
 	once   sync.Once
@@ -577,13 +598,19 @@ type request struct {
 
 	forwarded atomic.Bool // the guards have let it pass
 
-	after  <-chan struct{} // the line of the server that its answer must not pass; guarded by the mutex of the Proxy
+	token  rpc.ID          // under which the server tells of its progress, nil for none; guarded by the mutex of the Proxy
+	after  <-chan struct{} // the line of the server that its answer must not pass; guarded likewise
 	passed bool            // what follows must not pass its answer; guarded likewise
 
-	mu    sync.Mutex
-	reply reply      // of the server, the last one
-	shown mcp.Result // what the middlewares got as its result
-	slow  []string   // the methods of lists that did not come in time
+	mu     sync.Mutex
+	reply  reply           // of the server, the last one
+	shown  mcp.Result      // what the middlewares got as its result
+	slow   []string        // the methods of lists that did not come in time
+	work   context.Context //nolint:containedctx // see runs
+	handed bool            // the client has the handle
+
+	cancelled bool   // by the client, before it had a handle
+	as        rpc.ID // under which the server has it, nil for its own
 }
 
 // note notes what the server has answered. A handler that package deadline has given up may do so
@@ -609,7 +636,7 @@ type callKey struct{}
 func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 	key := m.ID.Key()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	c := &request{Message: m, extra: extra, sent: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	c := &request{Message: m, proxy: p, began: now(), extra: extra, sent: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
 	p.mu.Lock()
 	if p.calls[key] != nil {
 		p.mu.Unlock()
@@ -622,15 +649,19 @@ func (p *Proxy) begin(m *rpc.Message, extra *mcp.RequestExtra) {
 		return
 	}
 	p.calls[key] = c
-	if token := m.Token(); token != nil {
-		p.tokens[token.Key()] = c
+	if c.token = m.Token(); c.token != nil {
+		p.tokens[c.token.Key()] = c
 	}
 	p.mu.Unlock()
 	p.asked.Store(now())
 	p.running.Go(func() {
 		defer close(c.done)
 		defer c.placed()
-		p.call(context.WithValue(ctx, callKey{}, c), c)
+		in := context.WithValue(ctx, callKey{}, c)
+		if p.Tasks && m.Method == call.MethodCallTool {
+			in = context.WithValue(in, kept.OutsideKey{}, c)
+		}
+		p.call(in, c)
 	})
 	p.asks.Do(func() { close(p.asking) })
 	select {
@@ -661,6 +692,9 @@ func (p *Proxy) call(ctx context.Context, c *request) {
 		<-after
 	}
 	r, shown := c.noted()
+	if c.isBehind() { // the server's answer is for later
+		r, shown = reply{}, nil
+	}
 	answer, failed := p.answer(c.ID, r, shown, res, err)
 	if !failed {
 		p.session.succeeded(c.Message, r.result)
@@ -678,7 +712,9 @@ func (p *Proxy) forget(c *request) (after <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.calls, c.ID.Key())
-	p.endProgress(c, nil)
+	if !c.isBehind() {
+		p.endProgress(c, nil)
+	}
 	return c.after
 }
 
@@ -711,6 +747,9 @@ func (p *Proxy) answer(id rpc.ID, r reply, shown, res mcp.Result, err error) (an
 	if err != nil {
 		p.Logger.Error("an answer cannot be written", slog.String("error", err.Error()))
 		return rpc.Failed(id, internal()), true
+	}
+	if shown != nil && r.m != nil { // the rest of the server's line stays
+		return r.m.With(raw, "result"), failed
 	}
 	return rpc.Answered(id, raw), failed
 }

@@ -165,10 +165,10 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 	case u.waiting == nil:
 		u.mu.Unlock()
 		return reply{}, rpc.ErrUnsent
-	case u.waiting[key] != nil:
+	case u.waiting[key] != nil && (u.waiting[key].of == nil || !u.waiting[key].of.isBehind()):
 		u.mu.Unlock()
 		return reply{}, errUsed
-	case u.late[key] != nil: // the server may still answer that
+	case u.waiting[key] != nil || u.late[key] != nil: // the server may still answer that
 		u.mu.Unlock()
 		return reply{}, errLate
 	}
@@ -181,6 +181,7 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 	case <-u.process.Ended(): // and it is answered
 	}
 	if of != nil {
+		of.sentAs(m.ID)
 		of.placed()
 	}
 	var r reply
@@ -193,8 +194,8 @@ func (u *upstream) ask(ctx context.Context, m *rpc.Message, of *request) (reply,
 				s.Abandon(m.ID)
 			}
 			switch cause := context.Cause(ctx); {
-			case errors.Is(cause, errCancelled):
-				return reply{}, cancelledError(&call.ElsewhereError{Err: cause})
+			case givenUp(cause):
+				return reply{}, cancelledError(&call.ElsewhereError{Err: cause}, sent)
 			case !sent:
 				return reply{}, notSentError("its time was over before the server took it", "", cause)
 			default:

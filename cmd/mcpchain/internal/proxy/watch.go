@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -65,12 +66,15 @@ func (u *upstream) watch() {
 		} else if several == 0 {
 			several = at
 		}
-		patience, since := hang, max(pinged, several)
+		patience, since := hang, pinged
+		if several != 0 {
+			since = max(pinged, several)
+		}
 		if work == oneCall {
 			patience = max(hang, cmp.Or(u.proxy.Alone, alone))
 		}
 		switch {
-		case work == idle || u.proxy.serverWaits(u), wrote > pinged && pinged != 0:
+		case work == idle || u.proxy.serverWaits(u, math.MinInt64), wrote > pinged && pinged != 0:
 			pinged = 0
 		case pinged != 0 && time.Duration(at-since) >= patience:
 			u.proxy.Logger.Error("the server answers no ping and is ended; -hang=0 leaves it alone", slog.Duration("silent", time.Duration(at-wrote)))
@@ -113,6 +117,8 @@ func (u *upstream) work() work {
 	for _, w := range u.waiting {
 		switch {
 		case w.of == nil || w.of.Method == call.MethodListen: // an internal look-up, or what lasts as long as the session
+		case w.of.isBehind(): // its time limit bounds it, whatever waits behind it
+			return idle
 		case slices.Contains(lasting, w.of.Method):
 			calls++
 			asked++
@@ -134,7 +140,7 @@ func (u *upstream) work() work {
 // stop. A subscription does not count.
 func (p *Proxy) Busy() bool {
 	p.mu.Lock()
-	up, busy := p.up, false
+	up, busy := p.up, len(p.behind) > 0
 	for _, c := range p.calls {
 		busy = busy || c.Method != call.MethodListen
 	}
@@ -175,7 +181,7 @@ func (u *upstream) silenced() {
 func (p *Proxy) withoutAdvice(req mcp.Request, err error) error {
 	hung, silent := errors.AsType[*silentError](err)
 	elsewhere, left := errors.AsType[*call.ElsewhereError](err)
-	if !silent && (!left || errors.Is(err, errCancelled)) {
+	if !silent && (!left || givenUp(err)) {
 		return err
 	}
 	key := sameCall(req)

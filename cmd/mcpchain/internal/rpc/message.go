@@ -1,10 +1,12 @@
 package rpc
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -126,6 +128,37 @@ func (m *Message) With(value []byte, path ...string) *Message {
 	cp := message(doc)
 	cp.Authorization = m.Authorization
 	return cp
+}
+
+// WithToken returns a request of a client, which has parameters, that wants to hear of its progress under a token. The
+// rest keeps its bytes. A request that has a token is returned itself.
+func (m *Message) WithToken(token ID) *Message {
+	meta, named := m.Value("params", "_meta"), jsons.Member{Name: "progressToken", Value: token}
+	var line []byte
+	switch {
+	case m.Value("params", "_meta", "progressToken") != nil:
+		return m
+	case meta == nil:
+		line = m.doc.With(added(m.Params, jsons.Member{Name: "_meta", Value: jsons.Written(named)}), "params").Text
+	default:
+		line = m.doc.With(added(meta, named), "params", "_meta").Text
+	}
+	doc, err := jsons.Tolerant(line, asked)
+	if err != nil { // cannot be: it was read before
+		return m
+	}
+	cp := message(doc)
+	cp.Authorization = m.Authorization
+	return cp
+}
+
+// added returns an object with one more member.
+func added(object []byte, m jsons.Member) []byte {
+	rest, last := bytes.TrimRight(object[:len(object)-1], " \t\r\n"), jsons.Written(m)[1:]
+	if len(rest) > 1 {
+		rest = append(slices.Clip(rest), ',')
+	}
+	return slices.Concat(rest, last)
 }
 
 // Failed returns an answer with an error. A nil ID is null.

@@ -263,7 +263,6 @@ func TestMessagesOfThisProgram(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"result":null}`, `[]`, `{`, `null`, "\xff", `{"id":"\ud800"}`,
-		`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":[]}}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -304,4 +303,24 @@ func TestUnmarshal(t *testing.T) {
 	require.Empty(t, v.Name)
 	require.NoError(t, Unmarshal([]byte("{\"name\":\"\\ud800\xff\",\"x\":1,\"x\":2}"), &v))
 	require.Equal(t, "\ufffd\ufffd", v.Name)
+}
+
+func TestATokenIsAdded(t *testing.T) {
+	for params, want := range map[string]string{
+		`{"name":"a", "_meta": {"x":1e2 } }`:         `{"name":"a", "_meta": {"x":1e2,"progressToken":"t"} }`,
+		`{"_meta":{ },"name":"a"}`:                   `{"_meta":{"progressToken":"t"},"name":"a"}`,
+		`{"name":"a" }`:                              `{"name":"a","_meta":{"progressToken":"t"}}`,
+		`{"name":"a","_meta":{"progressToken":1.0}}`: `{"name":"a","_meta":{"progressToken":1.0}}`,
+	} {
+		m, refused := Parse([]byte(`{"jsonrpc":"2.0", "id":1,"method":"tools/call","params":` + params + `,"odd":1.0}`))
+		require.Nil(t, refused)
+		m.Authorization = "a"
+		got := m.WithToken(TextID("t"))
+		require.Equal(t, `{"jsonrpc":"2.0", "id":1,"method":"tools/call","params":`+want+`,"odd":1.0}`, string(got.Line))
+		require.Equal(t, "a", got.Authorization)
+		require.Equal(t, m.Text("params", "name"), got.Text("params", "name"))
+		if params != want {
+			require.JSONEq(t, `"t"`, string(got.Token()))
+		}
+	}
 }
