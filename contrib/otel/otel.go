@@ -50,6 +50,9 @@
 // each attempt of retry/client inside of that. An attempt has a link to the one before.
 //
 //	server.AddReceivingMiddleware(tracing, mcpchain.Standard(opts, tracing))
+//
+// If package task answers a call with a handle, the span of the request ends with the handle. The inner
+// one ends with the call.
 package otel
 
 import (
