@@ -26,8 +26,8 @@ type assignment struct {
 
 // assign deals out tasks and arms in Latin squares. Players stand in groups of as many as there are arms: a player
 // has each task once and each arm equally often, and a group has each task in each arm once. The order of tasks and
-// the letters are each player's own.
-func assign(player int, arms []string) assignment {
+// the letters are each player's own. The tasks are as many as a multiple of the arms.
+func assign(player int, arms []string, tasks []task) assignment {
 	seed := uint64(20261129)
 	group := rand.New(rand.NewPCG(seed, uint64((player-1)/len(arms))))
 	own := rand.New(rand.NewPCG(seed+1, uint64(player)))
@@ -93,13 +93,13 @@ func (a assignment) brief(w io.Writer, player int, command string) {
 }
 
 // seatPlayer keeps the assignment of a player in the directory, and writes the brief.
-func seatPlayer(w io.Writer, dir string, player int, names []string) error {
+func seatPlayer(w io.Writer, dir string, player int, names []string, tasks []task) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(arms, func(a arm) bool { return a.name == name }) {
 			return errors.New("there is no arm " + name)
 		}
 	}
-	a := assign(player, names)
+	a := assign(player, names, tasks)
 	raw, err := json.Marshal(a)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpchain/mcpchain/deadline"
 	"github.com/mcpchain/mcpchain/mask"
 	"github.com/mcpchain/mcpchain/retry"
+	lasting "github.com/mcpchain/mcpchain/task"
 	"github.com/mcpchain/mcpchain/validate"
 )
 
@@ -39,10 +40,13 @@ var arms = []arm{
 	{"whole", func(server *mcp.Server, logger *slog.Logger) {
 		server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
 			Logger: logger, Validate: &validate.Options{RawTools: true},
-			Batch:    batch.New(&batch.Options{Lists: []batch.List{{Tool: "read_sensors", Item: "house", As: "read_sensors_of_houses", Items: "houses"}}}),
-			Budget:   budget.New(&budget.Options{Size: 8000}),
-			Deadline: deadline.New(&deadline.Options{Limit: 20 * time.Second, Logger: logger}),
-			Retry:    &retry.Options{Witnessed: func(tool string) bool { return tool == "reserve_seats" || tool == "start_watering" }},
+			Batch:  batch.New(&batch.Options{Lists: []batch.List{{Tool: "read_sensors", Item: "house", As: "read_sensors_of_houses", Items: "houses"}}}),
+			Budget: budget.New(&budget.Options{Size: 8000}),
+			Deadline: deadline.New(&deadline.Options{
+				Limit: 20 * time.Second, Tools: map[string]time.Duration{"survey_room": 10 * time.Minute, "move_object": 10 * time.Minute}, Logger: logger,
+			}),
+			Task:  lasting.New(&lasting.Options{Tools: func(tool string) bool { return tool == "survey_room" || tool == "move_object" }}),
+			Retry: &retry.Options{Witnessed: func(tool string) bool { return tool == "reserve_seats" || tool == "start_watering" }},
 		}))
 		server.AddSendingMiddleware(deadline.Sending())
 	}},

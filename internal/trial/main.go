@@ -51,12 +51,20 @@ func command(name string, args []string) error {
 		return err
 	case name == "serve" && len(args) == 2: // by ask
 		return serve(dir, args[0], args[1])
-	case name == "assign" && len(args) == 2:
+	case name == "assign" && len(args) == 3:
 		player, err := strconv.Atoi(args[0])
 		if err != nil {
 			return err
 		}
-		return seatPlayer(os.Stdout, dir, player, strings.Split(args[1], ","))
+		var dealt []task
+		for name := range strings.SplitSeq(args[2], ",") {
+			t, ok := taskNamed(name)
+			if !ok {
+				return errors.New("there is no task " + name)
+			}
+			dealt = append(dealt, t)
+		}
+		return seatPlayer(os.Stdout, dir, player, strings.Split(args[1], ","), dealt)
 	case name == "keep" && len(args) > 1:
 		runs, err := load(args[1:])
 		if err != nil {

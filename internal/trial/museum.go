@@ -18,7 +18,12 @@ import (
 )
 
 // museum is the server of the collections of a museum.
-type museum struct{ *site }
+type museum struct {
+	*site
+
+	moves int
+	moved moveTo
+}
 
 type object struct {
 	Number string `json:"number"`
@@ -91,6 +96,51 @@ func (m *museum) count(_ context.Context, in yearsOf) (any, error) {
 	return map[string]any{"from": in.From, "to": in.To, "acquisitions": n}, nil
 }
 
+type roomOf struct {
+	Room string `json:"room" jsonschema:"such as depot 4"`
+}
+
+// survey compares the photographs of all objects of a room with those of last year, ten in seven seconds.
+func (m *museum) survey(ctx context.Context, in roomOf) (any, error) {
+	found := map[string]any{"room": in.Room, "objects": 212, "with_new_damage": 14, "worst": "F-2033"}
+	takes := 150 * time.Second
+	switch in.Room {
+	case "depot 4":
+	case "depot 1":
+		found, takes = map[string]any{"room": in.Room, "objects": 58, "with_new_damage": 3, "worst": "M-0417"}, 40*time.Second
+	default:
+		return nil, m.say(fmt.Errorf("room %q not found", in.Room), fault.NotFound("room", in.Room, "depot 1", "depot 4"))
+	}
+	select {
+	case <-time.After(takes):
+		return found, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type moveTo struct {
+	Number string `json:"number"`
+	Room   string `json:"room" jsonschema:"such as depot 4"`
+}
+
+// move orders the lift of the depot, which nobody can stop.
+func (m *museum) move(_ context.Context, in moveTo) (any, error) {
+	time.Sleep(95 * time.Second)
+	m.moves++
+	m.moved = in
+	m.did("moved:" + in.Number + ":" + in.Room)
+	return map[string]any{"receipt": fmt.Sprintf("MV-%d", 206+m.moves)}, nil
+}
+
+func (m *museum) locate(_ context.Context, in numberOf) (any, error) {
+	at := map[string]any{"number": in.Number, "room": "gallery 2"}
+	if m.moved.Number == in.Number {
+		at["room"], at["receipt"] = m.moved.Room, fmt.Sprintf("MV-%d", 206+m.moves)
+	}
+	return at, nil
+}
+
 type imageOf struct {
 	Number string `json:"number" jsonschema:"of the object"`
 	Size   string `json:"size,omitempty" jsonschema:"thumbnail, screen or print; screen if it is left out"`
@@ -141,6 +191,9 @@ func newMuseum(s *site) *mcp.Server {
 	tool(server, "get_object", "Get an object by its number.", s.only(reads), m.object)
 	tool(server, "get_loan_history", "Get where an object was on loan, and when.", reads, m.loans)
 	tool(server, "count_acquisitions", "Count the objects that came into the collection in some years.", s.only(reads), m.count)
+	tool(server, "survey_room", "Survey the condition of all objects in a room.", reads, m.survey)
+	tool(server, "move_object", "Move an object into another room with the lift of the depot.", s.only(adds), m.move)
+	tool(server, "locate_object", "Get the room of an object, and the receipt of its last move.", reads, m.locate)
 	tool(server, "find_image", "Get the link of an image of an object.", reads, m.image)
 	return server
 }

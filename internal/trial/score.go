@@ -235,6 +235,9 @@ func tables(w io.Writer, runs []run) {
 	}
 	_, _ = fmt.Fprintf(w, "\n| request | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", max(1, len(names))))
 	for _, t := range tasks {
+		if !slices.ContainsFunc(runs, func(r run) bool { return r.Task == t.name }) {
+			continue
+		}
 		_, _ = fmt.Fprintf(w, "| %s |", t.kind)
 		for _, a := range names {
 			l := sums(runs, a, t.name)

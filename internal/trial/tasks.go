@@ -74,6 +74,18 @@ var tasks = []task{
 		name: "T12", kind: "a host that is down for good, beside another", server: newMuseum, says: []string{`203\.0\.113\.85/i/F-2033-print-5e1c\.tif`},
 		text: "Give me the link of the image of Thea Brandt's 'Ropewalk', large enough for print.",
 	},
+	{
+		name: "T13", kind: "a read that takes 150 s", server: newMuseum, says: []string{`\b14\b`, `F-2033`},
+		text: "How many objects in depot 4 have new damage, and which is the worst?",
+	},
+	{
+		name: "T14", kind: "a write that takes 95 s", server: newMuseum, effects: []string{"moved:F-1881:depot 4"}, says: []string{`MV-207`},
+		text: "Bring the object F-1881 into depot 4 with the lift, and tell the number of the receipt.",
+	},
+	{
+		name: "T15", kind: "a read that takes 40 s, which the host waits for", server: newMuseum, says: []string{`\b3\b`, `M-0417`},
+		text: "How many objects in depot 1 have new damage, and which is the worst?",
+	},
 }
 
 func taskNamed(name string) (task, bool) {
