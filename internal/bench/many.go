@@ -29,8 +29,8 @@ func manyTools() *table {
 	t := &table{
 		title: "A whole call that fails, on 10, 1,000 and 10,000 tools", first: "server", loose: true,
 		jobs: "an error, 10 | 1,000 | 10,000 | wrong arguments, 10 | 1,000 | 10,000 | unknown tool, 10 | 1,000 | 10,000",
-		note: "Times as ratios to the same call of the bare SDK, on one processor, with the record of the failure. The SDK and the server by hand say neither what is wrong with the arguments but for one of them, nor which tool was meant. " +
-			"Goroutines run beside, so that allocations are rounded.",
+		note: "Times as ratios to the same call of the bare SDK, on one processor, with the record of the failure. " +
+			"The SDK and the server by hand name one wrong argument, and never the tool that was meant. Allocations are rounded.",
 	}
 	for _, s := range servers {
 		sizes := []int{10, 1000, 10_000}

@@ -36,7 +36,7 @@ func weights() []*weight {
 		{name: "the server alone, with the SDK"},
 		{name: "`Standard`", imports: ".", install: "mcpchain.Standard(nil)"},
 	}
-	for _, name := range []string{"recover", "mask", "correlate", "retry", "validate", "batch", "degrade", "deadline", "limit", "drain", "budget", "replay", "state", "audit"} {
+	for _, name := range []string{"recover", "mask", "correlate", "retry", "validate", "batch", "degrade", "deadline", "limit", "drain", "budget", "replay", "task", "state", "audit"} {
 		options := "nil"
 		switch name { // what New requires
 		case "audit":

@@ -18,7 +18,7 @@ func wholeCalls() *table {
 	t := &table{
 		title: "A whole call between a client and a server in one process", first: "server", absolute: true, loose: true,
 		jobs: "success | wrong arguments | failure with its record | panic with its record",
-		note: "Times as ratios to a success of the bare SDK, some 150 to 300 µs, on one processor. Goroutines run beside, so that allocations are rounded.",
+		note: "Times as ratios to a success of the bare SDK, some 150 to 300 µs, on one processor. Allocations are rounded.",
 	}
 	patient := &retry.Options{RefuseAfter: -1} // or the loop breaker would refuse the calls
 	all := everything(written())
