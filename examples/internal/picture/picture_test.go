@@ -26,14 +26,14 @@ func TestThePictureIsCurrent(t *testing.T) {
 		}
 		require.NoError(t, err)
 	}
-	require.Equal(t, 2, strings.Count(string(drawn), reference), "the model and the operator have it")
+	require.Equal(t, 2, strings.Count(string(drawn), reference[:shown]), "the model and the log have it")
 }
 
 // TestWrap loses no word.
 func TestWrap(t *testing.T) {
 	long := strings.Repeat("word ", 100) + "end"
 	for _, text := range []string{"", "one", "two lines\nof text", long} {
-		lines := wrap(text)
+		lines := wrap(text, columns)
 		for _, line := range lines {
 			require.LessOrEqual(t, len(line), columns)
 		}
