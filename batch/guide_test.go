@@ -19,6 +19,6 @@ func TestWhatMustBeChecked(t *testing.T) {
 	require.Equal(t, []any{7}, r.CheckItems())
 	require.Empty(t, r.RetryItems())
 	require.False(t, recoverable(r.Items[0]))
-	require.Contains(t, summary(r).Suggestion, "Check whether check_items took effect")
+	require.Contains(t, summary(r).Suggestion, "Check whether each item in 'check_items' took effect")
 	require.NotContains(t, summary(r).Suggestion, "retry_items")
 }

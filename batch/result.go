@@ -213,7 +213,7 @@ func (r *Result[Out]) suggestion() string {
 		sentences = append(sentences, words.Plural(r.later, "item")+" may work again later, but not now: tell the user.")
 	}
 	if r.unsure > 0 {
-		sentences = append(sentences, "Check whether check_items took effect before you send anything again.")
+		sentences = append(sentences, "Check whether each item in 'check_items' took effect before you send anything again.")
 	}
 	return strings.Join(sentences, " ")
 }
