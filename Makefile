@@ -63,12 +63,12 @@ bench: ## Measure into bin/bench.txt; compare with OLD=file. BENCH=regexp COUNT=
 	$(if $(OLD),bin/benchstat $(OLD) bin/bench.txt)
 
 .PHONY: costs
-costs: ## Write what is measured beside others into docs/costs.md and docs/one.md
+costs: ## Write what is measured beside others into docs/load.md and docs/packages.md
 	go run ./internal/bench -write
 	go run ./internal/bench -weigh -write
 
 .PHONY: servers
-servers: ## Ask public servers how they fail, and write docs/servers.md; needs npm
+servers: ## Ask public servers how they fail, and write the tables behind docs/evidence.md; needs npm
 	go run ./cmd/mcpchain/internal/servers -write
 
 .PHONY: cover

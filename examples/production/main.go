@@ -4,6 +4,7 @@
 //
 //	go run . -story               # in this directory: two of them, and what each failure looks like
 //	go run . -http 127.0.0.1:8080 # one, to try it: what the variables below do not name stands in
+//	docker compose up --build     # two, with a Redis, a Collector and a load balancer
 //
 // Copied without story.go it needs all of these, and takes REDIS_PREFIX and the other variables of OTLP, too:
 //

@@ -39,7 +39,9 @@ func init() {
 	if os.Getenv("REDIS_URL") != "" {
 		return
 	}
-	for _, v := range newWorld().environment(os.TempDir()) {
+	dir, err := os.MkdirTemp("", "production") // of this server alone
+	story.Must(err)
+	for _, v := range newWorld().environment(dir) {
 		if name, value, _ := strings.Cut(v, "="); os.Getenv(name) == "" {
 			story.Must(os.Setenv(name, value))
 		}

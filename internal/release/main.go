@@ -1,8 +1,10 @@
 // Release checks what a user would get if HEAD were tagged now. It makes a module proxy of the
 // commit, with each module that gets a tag in the version that the modules require of each
-// other, and uses it from empty folders: the README's server, every package, every command.
+// other, and uses it from empty folders: the programs that the pages show, every package, every command, and
+// the program as npm installs it.
 //
-//	go run ./internal/release    # what "make release-check" runs
+//	go run ./internal/release            # what "make release-check" runs
+//	go run ./internal/release -dist DIR  # builds the program of the release for each system, and does no more
 //
 // It needs git, and a module proxy for the dependencies. It keeps what it makes in the
 // user's folder for caches, so that a second run downloads and compiles only what has changed; a
@@ -13,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -36,14 +39,21 @@ const root = "github.com/mcpchain/mcpchain"
 // examples is for clones.
 var tagged = []string{"contrib", "cmd"}
 
+// systems are those that the program is built for.
+const systems = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64"
+
 func main() {
 	log.SetFlags(0)
-	if err := run(context.Background()); err != nil {
+	dist := flag.String("dist", "", "build the program into this `folder`, and do no more")
+	chosen := flag.String("systems", systems, "what to build it for")
+	tag := flag.String("tag", "", "fail unless the release has this `version`")
+	flag.Parse()
+	if err := run(context.Background(), *dist, *tag, strings.Fields(*chosen)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, dist, tag string, chosen []string) error {
 	top, err := output(ctx, ".", nil, "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return err
@@ -66,8 +76,14 @@ func run(ctx context.Context) error {
 	if r.version, err = agreed(r.modules); err != nil {
 		return err
 	}
+	if tag != "" && tag != r.version {
+		return fmt.Errorf("the tag is %s, but the modules require %s of each other", tag, r.version)
+	}
 	if err := r.makeProxy(); err != nil {
 		return err
+	}
+	if dist != "" {
+		return r.build(ctx, dist, chosen)
 	}
 	return r.use(ctx)
 }
@@ -247,17 +263,19 @@ func (r *release) use(ctx context.Context) error {
 	}
 
 	fmt.Fprintf(r.out, "%d modules as %s\n", len(r.modules), r.version)
-	step("the server of the README", func(dir string) error {
-		program, err := readmeServer(filepath.Join(r.top, "README.md"))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "main.go"), program, 0o600); err != nil {
-			return err
-		}
-		return commands(dir, []string{"go", "mod", "init", "example.com/user"}, []string{"go", "get", at(root)},
-			[]string{"go", "mod", "tidy"}, []string{"go", "vet", "."}, []string{"go", "build", "-o", os.DevNull, "."})
-	})
+	for _, page := range programPages {
+		step("the program of "+path.Base(page), func(dir string) error {
+			program, err := pageProgram(filepath.Join(r.top, page))
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, "main.go"), program, 0o600); err != nil {
+				return err
+			}
+			return commands(dir, []string{"go", "mod", "init", "example.com/user"}, []string{"go", "get", at(root)},
+				[]string{"go", "mod", "tidy"}, []string{"go", "vet", "."}, []string{"go", "build", "-o", os.DevNull, "."})
+		})
+	}
 	for _, f := range r.modules {
 		name := f.Module.Mod.Path
 		if strings.HasPrefix(folder(f), "cmd/") {
@@ -271,19 +289,23 @@ func (r *release) use(ctx context.Context) error {
 				[]string{"go", "build", name + "/..."})
 		})
 	}
+	step("npx mcpchain", func(dir string) error { return r.npx(ctx, dir) })
 	step("go run quickstart", func(dir string) error {
 		return commands(dir, []string{"go", "run", at(root + "/examples/quickstart")})
 	})
 	return errors.Join(failed...)
 }
 
-// readmeServer is the README's whole program.
-func readmeServer(name string) ([]byte, error) {
-	readme, err := os.ReadFile(name)
+// programPages are the pages with a whole program that users copy.
+var programPages = []string{"README.md", "docs/start.md"}
+
+// pageProgram is the whole program of a page.
+func pageProgram(name string) ([]byte, error) {
+	page, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	block := regexp.MustCompile("(?s)```go\n(package main\n.*?)```").FindSubmatch(readme)
+	block := regexp.MustCompile("(?s)```go\n(package main\n.*?)```").FindSubmatch(page)
 	if block == nil {
 		return nil, fmt.Errorf("%s has no block that begins with \"package main\"", name)
 	}

@@ -23,8 +23,10 @@ func TestModulesAgree(t *testing.T) {
 	if _, err := agreed(modules); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readmeServer(filepath.Join(top, "README.md")); err != nil {
-		t.Fatal(err)
+	for _, page := range programPages {
+		if _, err := pageProgram(filepath.Join(top, page)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
