@@ -9,8 +9,12 @@ from mkdocs.exceptions import PluginError
 SOURCE = "https://github.com/mcpchain/mcpchain/blob/main/"
 
 
-def on_page_markdown(markdown, **_):
-    """Links that lead out of docs/ lead to the repository."""
+def on_page_markdown(markdown, page, **_):
+    """The home begins as the README of the repository does. Links that lead out of docs/ lead to the repository."""
+    if page.file.src_path == "README.md":
+        first = pathlib.Path("README.md").read_text(encoding="utf-8").split("\n## ", 1)[0]
+        first = re.sub(r"\]\((?!https?:|#)([^)]*)\)", lambda link: "](" + posixpath.relpath(link[1], "docs") + ")", first)
+        markdown = first + "\n" + re.sub(r"^# .*\n", "\n", markdown)
     return re.sub(r"\]\(\.\./([^)]*)\)", lambda link: "](" + SOURCE + posixpath.normpath(link[1]) + ")", markdown)
 
 

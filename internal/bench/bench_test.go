@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocs holds docs/costs.md to what is measured: each row stands there, and where it
+// TestDocs holds docs/load.md to what is measured: each row stands there, and where it
 // was measured with this Go, with the same allocations. Times are not compared.
 func TestDocs(t *testing.T) {
-	page, err := findPage("costs.md")
+	page, err := findPage("load.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestDocs(t *testing.T) {
 
 // TestReadme holds the two numbers of the README.
 func TestReadme(t *testing.T) {
-	page, err := findPage("costs.md")
+	page, err := findPage("load.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(page), "..", "README.md"))
 	require.NoError(t, err)
@@ -146,13 +146,13 @@ func TestManyTools(t *testing.T) {
 	}
 }
 
-// TestWeight builds three of the servers that docs/one.md weighs: they weigh what it says, and link
+// TestWeight builds three of the servers that docs/packages.md weighs: they weigh what it says, and link
 // the modules that it names.
 func TestWeight(t *testing.T) {
 	if testing.Short() || racing {
 		t.Skip("builds programs")
 	}
-	page, err := findPage("one.md")
+	page, err := findPage("packages.md")
 	require.NoError(t, err)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)

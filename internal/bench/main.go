@@ -3,8 +3,8 @@
 // so that nobody who uses mcpchain downloads them.
 //
 //	go run ./internal/bench         print the tables
-//	go run ./internal/bench -write  and write them into docs/costs.md
-//	go run ./internal/bench -weigh  print what the packages add to a binary, and with -write into docs/one.md
+//	go run ./internal/bench -write  and write them into docs/load.md
+//	go run ./internal/bench -weigh  print what the packages add to a binary, and with -write into docs/packages.md
 //
 // Everything runs in one process and without a network, in slices that take turns, so that a
 // machine that is busy for a while is busy for all of them. The time of a layer is the least of
@@ -31,7 +31,7 @@ import (
 )
 
 func main() {
-	write := flag.Bool("write", false, "write the tables into docs/costs.md")
+	write := flag.Bool("write", false, "write the tables into docs/load.md")
 	rounds := flag.Int("rounds", 100, "how many slices each cell gets")
 	slice := flag.Duration("slice", 300*time.Microsecond, "how long a slice is at least; one of whole calls is 20 times as long")
 	weighs := flag.Bool("weigh", false, "build servers, and print what each package adds to them, instead")
@@ -42,13 +42,13 @@ func main() {
 		if err := weigh(context.Background(), programs); err != nil {
 			log.Fatal(err)
 		}
-		show("one.md", weightTable(programs), weightOpening, weightClosing, *write)
+		show("packages.md", weightTable(programs), weightOpening, weightClosing, *write)
 		return
 	}
 	tables := all()
 	allocations(tables)
 	measure(tables, *rounds, *slice)
-	show("costs.md", machine()+markdown(tables), opening, closing, *write)
+	show("load.md", machine()+markdown(tables), opening, closing, *write)
 }
 
 // show prints a text, and writes it into a page of docs between two marks.

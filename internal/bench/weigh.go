@@ -82,7 +82,7 @@ func main() {
 // weigh builds each program as it would be shipped. The programs are in no directory: the overlay of
 // the go command puts each in its turn into the module of bench.
 func weigh(ctx context.Context, all []*weight) error {
-	page, err := findPage("costs.md")
+	page, err := findPage("load.md")
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (w *weight) build(ctx context.Context, bench, dir string) (deps []string, e
 	return deps, nil
 }
 
-// weightTable is what stands in docs/one.md.
+// weightTable is what stands in docs/packages.md.
 func weightTable(all []*weight) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nBuilt with %s for linux/amd64, without cgo, with `-trimpath -ldflags=\"-s -w\"`.\n\n", runtime.Version())

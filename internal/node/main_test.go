@@ -47,9 +47,9 @@ func program(t *testing.T, file string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestThePageIsCurrent compares docs/conformance.md with what is tested here. It needs no node.
+// TestThePageIsCurrent compares docs/evidence.md with what is tested here. It needs no node.
 func TestThePageIsCurrent(t *testing.T) {
-	data, err := os.ReadFile("../../docs/conformance.md")
+	data, err := os.ReadFile("../../docs/evidence.md")
 	require.NoError(t, err)
 	page := string(data)
 	data, err = os.ReadFile("package.json")

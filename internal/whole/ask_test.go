@@ -18,7 +18,7 @@ type folder struct {
 	Name string `json:"name"`
 }
 
-// removeFolder is the tool of docs/clients.md that asks a person.
+// removeFolder asks a person, and is called again with the answer.
 func removeFolder(_ context.Context, req *mcp.CallToolRequest, in folder) (*mcp.CallToolResult, any, error) {
 	answer, asked := req.Params.InputResponses["sure"].(*mcp.ElicitResult)
 	if !asked { // the call is made again with the answer
@@ -32,7 +32,7 @@ func removeFolder(_ context.Context, req *mcp.CallToolRequest, in folder) (*mcp.
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "removed"}}}, nil, nil
 }
 
-// TestAPersonIsAsked holds what docs/clients.md says of a tool that asks, in both versions of the protocol.
+// TestAPersonIsAsked: a question passes, and so does its answer, in both versions of the protocol.
 func TestAPersonIsAsked(t *testing.T) {
 	for _, version := range []string{mcptest.Current, mcptest.Older} {
 		for says, want := range map[string]string{

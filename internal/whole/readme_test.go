@@ -89,15 +89,15 @@ func readmeHTTP(server *mcp.Server) {
 	http.Handle("/mcp", transport.HTTP(guarded, nil)) // outermost
 }
 
-// readmeFirst has the three lines of the first screen.
-func readmeFirst(ctx context.Context, server *mcp.Server, handler http.Handler) error {
+// readmeFirst is the body of the README's first program.
+func readmeFirst() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	// ... your tools, resources and prompts ...
 	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // the one line; add it last
-	err := server.Run(ctx, transport.Stdio(nil))          // over stdio, or
-	http.Handle("/mcp", transport.HTTP(handler, nil))     // around the SDK's HTTP handler, outermost
-	return err
+	log.Println("ended:", server.Run(context.Background(), transport.Stdio(nil)))
 }
 
-// readmeLocal is docs/local.md.
+// readmeLocal is docs/program.md.
 func readmeLocal(ctx context.Context, server *mcp.Server) error {
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{ // the last middleware that is added
 		Mask: &mask.Options{Reader: mask.Operator}, // you read its errors: you run it
@@ -116,6 +116,19 @@ func readmeClassify(err error) (*fault.Error, fault.Hint) {
 	known := middleware.Classify(err) // its kind, and the public text
 	hint := middleware.HintOf(err)    // whether a second try can help, and when
 	return known, hint
+}
+
+// readmeMigrate is the beginning of docs/migrating.md.
+func readmeMigrate(ctx context.Context, server *mcp.Server, handler http.Handler) error {
+	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{
+		Observe:  true,
+		Logger:   slog.New(slog.NewTextHandler(os.Stderr, nil)), // mcpchain log reads text and JSON of slog
+		Validate: &validate.Options{RawTools: true},             // for raw tools: those that Server.AddTool adds
+	}))
+	server.AddReceivingMiddleware(mcpchain.Standard(nil)) // after your own middlewares
+	err := server.Run(ctx, transport.Stdio(nil))          // over stdio: instead of &mcp.StdioTransport{}
+	http.Handle("/mcp", transport.HTTP(handler, nil))     // over HTTP: around the SDK's handler, outermost
+	return err
 }
 
 // failed is what becomes of a helper in docs/migrating.md.
@@ -370,7 +383,7 @@ func readmeAnnotated(server *mcp.Server, getWeather mcp.ToolHandlerFor[struct{},
 
 var lost = regexp.MustCompile(`^(08|40003|57P0[12])`) // SQLSTATEs that leave open what became of a statement
 
-// insert is of docs/witness.md, as TestReadmeStatement runs it.
+// insert is of docs/retry.md, as TestReadmeStatement runs it.
 func insert(ctx context.Context, conn *sql.Conn) error { // sends once; a *sql.DB may send again
 	done := retry.Began(ctx)
 	_, err := conn.ExecContext(ctx, "INSERT INTO orders ...") // one statement
@@ -521,7 +534,7 @@ func pages(t *testing.T, language string) map[string][]string {
 	return blocks
 }
 
-// adopting is the code of docs/adopting.md.
+// adopting is the line of docs/migrating.md, and what it may say.
 func adopting(server *mcp.Server) {
 	server.AddReceivingMiddleware(mcpchain.Standard(nil))
 	server.AddReceivingMiddleware(mcpchain.Standard(&mcpchain.Options{Mask: &mask.Options{Reader: mask.Trusted}}))
@@ -650,6 +663,16 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// TestFirstProgram: the README's first program can be read at once, and compiles as it stands.
+func TestFirstProgram(t *testing.T) {
+	program := pages(t, "go")["README.md"][0]
+	require.LessOrEqual(t, len(trimmed(program)), 14)
+	file := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
+	said, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput()
+	require.NoError(t, err, string(said))
+}
+
 // TestLinks fails when a page of the repository leads to a file or a heading that there is not.
 func TestLinks(t *testing.T) {
 	links := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`)
@@ -745,16 +768,14 @@ func TestPages(t *testing.T) {
 	require.NoError(t, err)
 	contents, err := os.ReadFile("docs/README.md")
 	require.NoError(t, err)
+	require.NotRegexp(t, `\[[^\]]*\.md\]`, string(contents), "docs/README.md links titles, not names of files")
 	site, err := os.ReadFile("mkdocs.yml")
 	require.NoError(t, err)
 	for _, file := range files {
-		page, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Less(t, bytes.Count(page, []byte("\n")), 150, file)
 		name := filepath.Base(file)
 		require.Contains(t, string(site), ": "+name+"\n", "mkdocs.yml")
 		if name != "README.md" {
-			require.Contains(t, string(contents), "["+name+"]("+name+")", "docs/README.md")
+			require.Regexp(t, `\]\(`+regexp.QuoteMeta(name)+`[#)]`, string(contents), "docs/README.md leads to each page")
 		}
 	}
 }
@@ -815,6 +836,7 @@ func readmeCode(t *testing.T) {
 	require.NotNil(t, readmeTransports)
 	require.NotNil(t, readmeFirst)
 	require.NotNil(t, readmeLocal)
+	require.NotNil(t, readmeMigrate)
 	readmeAgent(mcp.NewClient(&mcp.Implementation{Name: "agent"}, nil))
 	known, hint := readmeClassify(context.DeadlineExceeded)
 	require.Equal(t, fault.KindTimeout, known.Kind())
@@ -984,6 +1006,16 @@ func TestReadmeOutputs(t *testing.T) {
 	}
 }
 
+// TestAgentPage: the data of a failure that docs/agents.md shows are what examples/agent prints.
+func TestAgentPage(t *testing.T) {
+	printed, err := os.ReadFile("examples/agent/output.golden")
+	require.NoError(t, err)
+	shown := pages(t, "json")["docs/agents.md"]
+	require.Len(t, shown, 1)
+	reference := regexp.MustCompile(`("reference_id": )"[^"]*"`)
+	require.Contains(t, reference.ReplaceAllString(string(printed), "$1"), reference.ReplaceAllString(shown[0], "$1"))
+}
+
 // readmeAnswers returns what a server answers in the cases that the pages tell of, and
 // the records in its log.
 func readmeAnswers(t *testing.T) []string {
@@ -1064,6 +1096,7 @@ func readmeAnswers(t *testing.T) []string {
 	}
 	call("divide", map[string]any{"a": 1, "b": 0})
 	answers = append(answers, readmeOperator(t), readmeLasts(t))
+	answers = append(answers, readmeFailure(t)...)
 	call("get_weather", map[string]any{"Name": "Oslo"})
 	call("delete", map[string]any{"Name": "alhpa"})
 	call("delete", map[string]any{"Name": "alpha"})
@@ -1103,6 +1136,50 @@ func readmeLasts(t *testing.T) string {
 	require.NoError(t, err)
 	time.Sleep(time.Hour) // it ends
 	return regexp.MustCompile(`[A-Z2-7]{26}`).ReplaceAllString(res.Content[0].(*mcp.TextContent).Text, "GQ3DEGJHHTN5BHXB3YSGUGHLCB")
+}
+
+// readmeFailure returns what the README shows first: the answers of the quickstart's list_orders without the chain
+// and with it, and its record in three lines.
+func readmeFailure(t *testing.T) []string {
+	t.Helper()
+	const failed = "connect to postgres://shop:tr0ub4dor@10.1.2.3:5432/shop: too many clients"
+	source, err := os.ReadFile("examples/quickstart/failures.go")
+	require.NoError(t, err)
+	address, end, _ := strings.Cut(strings.TrimPrefix(failed, "connect to "), ": ")
+	require.Contains(t, string(source), "databaseURL = "+strconv.Quote(address))
+	require.Contains(t, string(source), `errors.New("connect to " + databaseURL + ": `+end+`")`)
+
+	var record bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&record, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "duration_ms" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	answer := func(chain ...mcp.Middleware) string {
+		server := mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "list_orders", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+			func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				return nil, nil, errors.New(failed)
+			})
+		server.AddReceivingMiddleware(chain...)
+		ours, theirs := mcp.NewInMemoryTransports()
+		_, err := server.Connect(t.Context(), theirs, nil)
+		require.NoError(t, err)
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "quickstart"}, nil).Connect(t.Context(), ours, nil)
+		require.NoError(t, err)
+		defer session.Close()
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_orders"})
+		require.NoError(t, err)
+		return res.Content[0].(*mcp.TextContent).Text
+	}
+	without := answer()
+	with := answer(mcpchain.Standard(&mcpchain.Options{
+		Logger:    logger,
+		Correlate: &correlate.Options{NewID: func(context.Context, mcp.Request) string { return "0198c7f2-9d3e-7c41-9f0a-5b7d6c1e2a34" }},
+	}))
+	require.Equal(t, failed, without)
+	return []string{without, with, strings.NewReplacer(" reference=", "\nreference=", " error=", "\nerror=").Replace(record.String())}
 }
 
 // readmeOperator returns what the caller of a local server reads of an error.

@@ -34,7 +34,7 @@ func All() []*analysis.Analyzer {
 // url returns where a check is documented.
 func url(name string) string { return chainPathURL + "#" + name }
 
-const chainPathURL = "https://github.com/mcpchain/mcpchain/blob/main/docs/mcpvet.md"
+const chainPathURL = "https://github.com/mcpchain/mcpchain/blob/main/docs/testing.md"
 
 // nodes calls visit for each node of the given types in files that are neither generated
 // nor tests.

@@ -186,7 +186,7 @@ func log() string {
 		line(15, "INFO", "the server runs", `,"pid":17`)
 }
 
-// docs/log.md shows it.
+// docs/program.md shows it.
 func TestWriteText(t *testing.T) {
 	var s records.Summary
 	require.NoError(t, records.Read(strings.NewReader(log()), s.Add))

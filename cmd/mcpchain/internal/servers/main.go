@@ -1,4 +1,4 @@
-// Servers writes docs/servers.md: what public servers do when they fail, bare and behind mcpchain run.
+// Servers writes what public servers do when they fail, bare and behind mcpchain run. docs/evidence.md shows a part.
 //
 //	go run ./cmd/mcpchain/internal/servers -write
 //
@@ -79,8 +79,11 @@ func (r report) found() int {
 	return n
 }
 
+// kept is where the tables are kept, from the root.
+const kept = "cmd/mcpchain/internal/servers/testdata/servers.md"
+
 func main() {
-	write := flag.Bool("write", false, "write docs/servers.md, not standard output")
+	write := flag.Bool("write", false, "write "+kept+", not standard output")
 	dir := flag.String("dir", filepath.Join(os.TempDir(), "mcpchain-servers"), "where servers are installed and results kept; what is there is not made again")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -129,7 +132,7 @@ func page(ctx context.Context, dir string, write bool) error {
 		_, err = os.Stdout.Write(text)
 		return err
 	}
-	return os.WriteFile(filepath.Join("docs", "servers.md"), text, 0o644) //nolint:gosec // a page
+	return os.WriteFile(kept, text, 0o644) //nolint:gosec // a page
 }
 
 // compare installs a server and compares it, unless that was done before.
@@ -204,19 +207,15 @@ type row struct {
 
 var pageTemplate = template.Must(template.New("").Parse(`# What public servers do when they fail
 
-For you if you want to know what to expect of a server that you did not write. Next: [How does a server fail?](check.md), which asks the same of any other.
+[The evidence](../../../../../docs/evidence.md#what-public-servers-do-when-they-fail) says how to read these tables. ` + "`make servers`" + ` writes them.
 
-These are {{len .Servers}} public servers, as they are installed, each bare and behind ` + "`mcpchain run`" + ` ([The program](program.md)). ` + "`go run ./cmd/mcpchain/internal/servers -write`" + ` makes this page. A finding is no judgement of a server: most stand in the SDK that it is built on, some are choices that fit its purpose, and the servers for strangers and those for one person are asked the same. Only tools that are marked as reading were called, so of servers without marks less is known.
-
-| server | version | language | checks that find something, bare | behind |
+| server | version | language | findings, bare | findings, behind |
 |---|---|---|---|---|
 {{range .Servers}}| {{.Name}} | {{.Version}} | {{.Language}} | {{.Bare}} | {{.Behind}} |
 {{end}}
-## Which promise is broken by how many
+## Findings of each check
 
-Of how many servers it could be checked stands in the middle.
-
-| what should be so | is not, bare | of | is not, behind |
+| what should be so | findings, bare | servers checked | findings, behind |
 |---|---|---|---|
 {{range .Rows}}| {{.Title}} | {{.Bare}} | {{.Of}} | {{.Behind}} |
 {{end}}
